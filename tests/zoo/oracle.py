@@ -771,6 +771,9 @@ class Oracle:
             covered = row.layers[name][-1] is not layer
             if self._told_of_more(person, row, name, layer):
                 held.add((row, "away"))
+            elif row.gone is not None and self._is_handed(layer) and (row.model._meta.label_lower, row.key) in said:
+                # Others have it as well, and it is not put past what of theirs may lie on top of it: then it waits where it is.
+                held.add((row, "row"))
             elif row.gone is not None and not covered:
                 receipts = {receipt} if layer.left else layer.receipts
                 waiting.append((row, "row", receipts, functools.partial(list, [row])))
