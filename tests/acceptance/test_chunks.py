@@ -155,6 +155,24 @@ def test_rows_in_the_way_hold_back_their_own_and_what_belongs_to_them(community:
 
 
 @pytest.mark.once
+def test_a_reveal_ends_whatever_its_chunks_say(
+    community: Community, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Chunks that count something as back each time, and something as held, are not gone through for ever."""
+    receipt = community.ann.disguise(GDPR)
+
+    def always_the_same(*_: Any, **__: Any) -> edna.Outcome:
+        outcome = edna.Outcome(held=[edna.Held("lobsters.story", 1, edna.Reason.ROW_MISSING)])
+        outcome.due.add("lobsters.vote", [(1,)])
+        outcome.count()
+        return outcome
+
+    monkeypatch.setattr(revealing, "reveal", always_the_same)
+
+    assert not community.ann.reveal(receipt).complete
+
+
+@pytest.mark.once
 def test_a_damaged_chunk_is_refused_before_anything_is_changed(community: Community, most: int) -> None:
     ann = community.ann
     receipt = ann.disguise(GDPR)

@@ -9,6 +9,7 @@ import contextlib
 import itertools
 from collections.abc import Callable, Iterable
 from functools import partial
+from typing import Any
 
 from edna.db import transactions
 from edna.engine.bags.capability import Unlocked
@@ -49,6 +50,7 @@ def reveal(
     outcome = Outcome()
     openable = 0
     given_up: Rows = frozenset()
+    former: tuple[Any, ...] = ()
     # What had moved into a late chunk, because of one row that it needs, may have waited for one of an early chunk, too.
     for attempt in itertools.count():
         again = Outcome()
@@ -63,11 +65,14 @@ def reveal(
             raise nothing_kept(receipt.disguise)
         outcome.forget_held()
         outcome.include(again)
-        if not again.held or not (again.restored or again.deferred):
+        said = again.restored, again.deferred, frozenset(again.held)
+        # Who says the same as the last time has moved nothing, whatever counts as back.
+        if not again.held or not (again.restored or again.deferred) or said == former:
             more = give_up(again.held) - given_up
             if not more:
                 break
             given_up |= more
+        former = said
     if not allow_partial:
         outcome.require_complete(receipt.disguise)
     return outcome
