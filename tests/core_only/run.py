@@ -280,7 +280,12 @@ def again() -> None:
     manage("migrate", "edna_operations", "0001", verbosity=0)
     recorder = MigrationRecorder(connection)
     recorder.record_unapplied("edna_operations", "0001_initial")
-    for name in ("0010_operations_are_an_application", "0011_hybrid_keys", "0012_a_disguise_under_way"):
+    for name in (
+        "0010_operations_are_an_application",
+        "0011_hybrid_keys",
+        "0012_a_disguise_under_way",
+        "0013_compact_entries",
+    ):
         recorder.record_unapplied("edna", name)
     upgrade()
 
