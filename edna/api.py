@@ -2,10 +2,9 @@
 
 Every function is atomic: it does all it says or nothing, and raises one of `edna.errors` with a sentence that says what to do. Besides
 what each says, any that seals may raise `ServerKeyUnknown`, any that writes `DatabaseBusy`, any that takes an ``unlocked``
-`CapabilityClosed`, `PrincipalNotRegistered`, or `PrincipalError` if it is none; of several databases (`EDNA["DATABASES"]`), any
-`DatabaseNotChosen`; in a request, those that open or lock a key, disguise or reveal `TooBusy`. Nothing was changed then, but by chunks
-that were done before. Nothing here keeps state between calls but the key pool. One file on purpose: the whole contract at one glance.
-`engine` does the work; edna's own edges call `inner_door`, too.
+`CapabilityClosed`, `PrincipalNotRegistered`, or `PrincipalError` if it is none; of several databases, any `DatabaseNotChosen`; in a
+request, those that open or lock a key, disguise or reveal `TooBusy`. Nothing was changed then, but by chunks that were done before. Only
+the key pool keeps state between calls. One file on purpose: the whole contract at one glance. Edges call `inner_door`, too.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from typing import Any, Literal, TypedDict, Unpack, overload
 
 from django.db.models import Model
 
-from edna import registry, shards, throttle
+from edna import registry, throttle
 from edna.crypto.keys import PublicKey as PublicKey
 from edna.crypto.keys import SecretKey as SecretKey
 from edna.custody.recovery import RecoveryCode as RecoveryCode
@@ -154,15 +153,13 @@ def unlock(
     """Open a principal's keys from exactly one of: the secret key, identifier and password, or the recovery code.
 
     Use the result in a ``with`` block; it forgets its keys at the end. ``receipts`` lead to all that it finds in locator mode ``client``;
-    ``principal`` says whose key is meant where somebody registered anew with identifier and password of a removed account. Of several
-    databases that one is found where the key is, by the principal or by looking in each.
+    ``principal`` says whose key is meant where somebody registered anew with identifier and password of a removed account.
 
     Raises:
         WrongCredentials: they open nothing; it is not said whether the person was ever here.
         KeyMalformed, RecoveryCodeMalformed, ReceiptMalformed: mistyped.
         ServerKeyUnknown: it is the server's key that is wrong, so that nothing would open.
-        DatabaseNotChosen: the same opens keys in several databases, and neither principal nor receipts say which one is meant.
-        DatabaseBusy: one of several databases is away, and no other has the key.
+        DatabaseNotChosen, DatabaseBusy: they open keys in several databases, or one is away and no other has the key.
     """
     throttle.admit()
     return key_slots.unlock(
@@ -230,13 +227,13 @@ def disguise(
     inside ``transaction.atomic()``.
 
     More than ``EDNA["CHUNK_ROWS"]`` rows are disguised in chunks, each in a transaction of its own, the principal's own row in the last.
-    If that is interrupted, the chunks that are done stay disguised, and `history` lists their receipt; calling this again disguises the
-    rest, under the same one. All is one transaction with ``atomic``, in locator mode ``client``, and inside a transaction of the caller.
+    If that is interrupted, `history` lists what is done under a receipt, and calling this again goes on with the rest under the same one.
+    All is one transaction with ``atomic``, in locator mode ``client``, and inside a transaction of the caller.
 
     With ``keep_no_way_back`` the tables change for good, in one transaction: nothing is sealed for the principal, files are deleted, nobody
     speaks for the pseudoprincipals; it returns None. What others own, too, is sealed for those. If the account goes, its entry goes as
-    well, unless earlier disguises have bags to which it leads: with ``unlocked`` these are erased along, and the key slots. The audit
-    trail notes who is the ``operator``, not for whom.
+    well, unless earlier disguises have bags to which it leads: with ``unlocked`` these are erased along, and the key slots. The trail
+    notes who is the ``operator``, not for whom.
 
     Raises:
         UnknownDisguise, InvalidParameters, PrincipalNotRegistered, NotYours, DanglingReferences, ConstraintRefused.
@@ -446,12 +443,6 @@ def speak_as(unlocked: Unlocked, obj: Model, *, owner: str | None = None) -> Mod
 
 def finish_files() -> FinishedFiles:
     """Delete and write what a crash, or a storage that did not answer, has left of disguises and reveals; two processes at once do no harm.
-
-    Raises:
-        ServerKeyUnknown: no key of the server's is this site's: what it has noted would pass for forged. Nothing was done.
+    Raises `ServerKeyUnknown` if no key of the server's is this site's: what it has noted would pass for forged. Nothing was done then.
     """
-    done = FinishedFiles()
-    for using in registry.databases():
-        with shards.at(using):
-            done.add(file_tasks.finish(using=using))
-    return done
+    return file_tasks.finish_everywhere()

@@ -19,7 +19,7 @@ from django.core.files.storage import Storage
 from django.db import DatabaseError, transaction
 from django.db.models import FileField
 
-from edna import conf, store
+from edna import conf, registry, shards, store
 from edna.crypto.keys import derive, fingerprint
 from edna.db import transactions
 from edna.engine.files import sealed_content, stored_files
@@ -118,6 +118,15 @@ def finish(ids: Iterable[int] | None = None, *, using: str) -> FinishedFiles:
     for start in range(0, len(wanted), _TASKS_AT_ONCE):
         part = wanted[start : start + _TASKS_AT_ONCE]
         done.add(_finish(part, using=using))
+    return done
+
+
+def finish_everywhere() -> FinishedFiles:
+    """As `finish`, all that is to be done in each of the databases."""
+    done = FinishedFiles()
+    for using in registry.databases():
+        with shards.at(using):
+            done.add(finish(using=using))
     return done
 
 
