@@ -259,6 +259,8 @@ class Press(Habitat):
     made = tables[1:]
     disguises = tuple(cls for cls in press_specs.ALL if hasattr(cls, "transformations"))
     oracles = Counting
+    #: What two have changed one after the other may come back with the first one's next reveal.
+    one_pass = False
     one_in = 2
     fill = {
         (press.Journal, "article_count"): lambda self, draw: 0,
