@@ -231,9 +231,8 @@ def disguise(
     All is one transaction with ``atomic``, in locator mode ``client``, and inside a transaction of the caller.
 
     With ``keep_no_way_back`` the tables change for good, in one transaction: nothing is sealed for the principal, files are deleted, nobody
-    speaks for the pseudoprincipals; it returns None. What others own, too, is sealed for those. If the account goes, its entry goes as
-    well, unless earlier disguises have bags to which it leads: with ``unlocked`` these are erased along, and the key slots. The trail
-    notes who is the ``operator``, not for whom.
+    speaks for the pseudoprincipals; it returns None. What others own, too, is sealed for those. If the account goes, so does its entry,
+    unless earlier disguises have bags to which it leads: with ``unlocked`` these go along, and the key slots. The trail names the operator.
 
     Raises:
         UnknownDisguise, InvalidParameters, PrincipalNotRegistered, NotYours, DanglingReferences, ConstraintRefused.
@@ -443,6 +442,8 @@ def speak_as(unlocked: Unlocked, obj: Model, *, owner: str | None = None) -> Mod
 
 def finish_files() -> FinishedFiles:
     """Delete and write what a crash, or a storage that did not answer, has left of disguises and reveals; two processes at once do no harm.
-    Raises `ServerKeyUnknown` if no key of the server's is this site's: what it has noted would pass for forged. Nothing was done then.
+
+    Raises:
+        ServerKeyUnknown: no key of the server's is this site's, and what it has noted would pass for forged. Nothing was done.
     """
     return file_tasks.finish_everywhere()

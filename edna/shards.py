@@ -36,6 +36,11 @@ def on(alias: str) -> Iterator[None]:
         yield
 
 
+def named(alias: str) -> str | None:
+    """The alias, for whoever reads of what was done there; None where there is one database."""
+    return alias if conf.databases() else None
+
+
 def in_words(alias: str | None = None) -> str:
     """Where something was looked for, in the middle of a sentence; nothing where there is one database."""
     looked_in = alias or at_work.get()

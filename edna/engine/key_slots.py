@@ -165,7 +165,7 @@ def _open(
         newest = newest or secret
         ids = candidate_ids(secret, peppers=keys)
         # Nobody waits for another secret because of a second database: it is looked for in all of them.
-        found = databases.ask(lambda using, ids=ids: store.find_slots(ids, using=using))  # type: ignore[misc]
+        found = _slots(ids, databases)
         for row, using in found:
             with contextlib.suppress(WrongCredentials):  # changed by somebody; others of the same id may open
                 key = unlock_slot(Slot(*row), slot_secret=secret, peppers=keys)
@@ -189,6 +189,10 @@ def _open(
 def _renew(former: tuple[bytes, bytes], made: Slot, *, using: str) -> None:
     new = {"slot_id": made.slot_id, "tag": made.tag, "wrapped": made.wrapped}
     transactions.statement(partial(store.replace_slot, former, **new, using=using), using=using)
+
+
+def _slots(ids: Sequence[bytes], databases: SearchedShards) -> list[tuple[tuple[bytes, bytes, bytes], str]]:
+    return databases.ask(lambda using: store.find_slots(ids, using=using))
 
 
 def _kind_of_tag(tag: bytes, secret_key: SecretKey) -> str | None:

@@ -59,8 +59,10 @@ def execute(
     removals = [step for step in plan.removals if step.rows]
     unlink(removals, before, using=using)
     for step in removals:
-        keys, former = step.primary_keys(), before.get(step.table.model)
-        raw.delete(step.table, translated(keys, former) if former else keys, using=using)
+        keys = step.primary_keys()
+        if former := before.get(step.table.model):
+            keys = translated(keys, former)
+        raw.delete(step.table, keys, using=using)
         shared += record_removed(plan, step, records, for_good=for_good)
     return finish(
         plan,
@@ -170,7 +172,7 @@ def unlink(
             if any(row[position] is not None for position in positions)
         ]
         if linked:
-            linked = translated(linked, (before or {}).get(step.table.model))
+            linked = translated(linked, (before or {}).get(step.table.model, {}))
             raw.update(step.table, names, [(*key, *[None] * len(names)) for key in linked], using=using)
 
 

@@ -96,8 +96,8 @@ def _where_now(step: PlannedStep, moved: Moved) -> PlannedStep:
     return replace(step, rows=[(*key, *row[width:]) for key, row in zip(keys, step.rows, strict=True)])
 
 
-def translated(keys: list[Row], moved: Mapping[Row, Row] | None) -> list[Row]:
-    return [moved.get(key, key) for key in keys] if moved else keys
+def translated(keys: list[Row], moved: Mapping[Row, Row]) -> list[Row]:
+    return [moved.get(key, key) for key in keys]
 
 
 def _is_over_a_change(step: PlannedStep, planned: PlannedStep, changed: dict[type[Model], dict[str, set[Row]]]) -> bool:

@@ -155,7 +155,8 @@ def _candidates(
 ) -> tuple[dict[Any, SpeaksFor], dict[Any, SpeaksFor], list[Adopted]]:
     """Those that no record needs any more, and those that only what all had left still waits for; the voice of one that another bag's
     record needs goes into that bag."""
-    still_used = {key for batch in progress.kept if isinstance(batch, Decorrelated) for key in aliases.owners_in(batch)}
+    held = (batch for batch in progress.kept if isinstance(batch, Decorrelated))
+    still_used = mentioned_by_stuck(journal).union(*map(aliases.owners_in, held))
     # By the oldest bag that needs it: of a disguise in chunks, that is the one that is revealed last.
     needed = {
         key: opened
@@ -166,29 +167,28 @@ def _candidates(
     }
     for key, own in _in_shared_rows(journal, aliases, model):
         needed.setdefault(key, own)
-    leads_to_changes = dict(_in_lists_of_shared_changes(journal))
+    named = still_used.union(needed)
+    for key, own in _in_lists_of_shared_changes(journal):
+        needed.setdefault(key, own)
     sealed_together = {
         opened.locator
         for opened in journal.others
         if opened.shared and not (opened.empty or opened.is_mention or opened.tells_of_more or opened.handed_over)
     }
-    still_used |= mentioned_by_stuck(journal)
-    # Or a bag does not open, which may name them.
-    may_go = not journal.damaged
-    changed_together = {opened.locator for opened in journal.others if opened.changed_by_all}
+    rows_together = sealed_together - {opened.locator for opened in journal.others if opened.changed_by_all}
     free, named_again = {}, {}
     adopted: list[Adopted] = []
     for voice in journal.current.speaks_for:
         key = voice.principal
-        is_back = may_go and key not in needed and key not in still_used
-        if (opened := needed.get(key) or leads_to_changes.get(key)) is not None:
-            opened.add_voice(voice, unlisted=journal.current.unlisted)
+        # Or a bag does not open, which may name them.
+        is_back = not journal.damaged and key not in named and not _burdened(journal, voice, rows_together)
+        if key in needed:
+            needed[key].add_voice(voice, unlisted=journal.current.unlisted)
             # Never into a bag that only this voice opens: nobody would find the key to it any more.
-            adopted += _take_over(journal, opened)
+            adopted += _take_over(journal, needed[key])
         elif is_back and not _burdened(journal, voice, sealed_together):
             free[key] = voice
-            continue
-        if is_back and not _burdened(journal, voice, sealed_together - changed_together):
+        if is_back and key not in free:
             named_again[key] = voice
     return free, named_again, adopted
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ClassVar
+from urllib.parse import urlencode
 
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
@@ -96,7 +97,9 @@ class PagesAdmin(ReadOnlyAdmin):
         request.current_app = self.admin_site.name
         frame = {**self.admin_site.each_context(request), "opts": self.model._meta, "title": title}
         if several := conf.databases():
-            frame |= {"database": shards.at_work.get(), "databases": several, "is_sent": request.method == "POST"}
+            alias = shards.at_work.get()
+            frame |= {"database": alias, "databases": several, "is_sent": request.method == "POST"}
+            frame["of_database"] = f"?{urlencode({'database': alias})}" if alias else ""
         return TemplateResponse(request, f"edna/admin/{template}", {**frame, **context}, status=status)
 
     @staticmethod

@@ -10,7 +10,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Sequence
 
-from edna import conf
+from edna import conf, shards
 from edna.engine.planning.steps import Plan
 from edna.errors import BagError
 from edna.operations.store import ledger as store
@@ -33,7 +33,7 @@ def note(plan: Plan, *, now: datetime.datetime, for_good: bool, using: str) -> N
         )
         position = len(split_items(entry.locators, hybrid=entry.encapsulation_key is not None))
         # In what is sealed, and not in the index: a row is found and deleted whatever its database is called by then.
-        database = using if conf.databases() else ""
+        database = shards.named(using) or ""
         written = LedgerNote(plan.disguise.name, dict(plan.params), f"{now:%Y-%m}", position, for_good, database)
         notes.append((index, seal_note(written, index=index, server_key=serverkeys.signing_key(using=using))))
     if notes:

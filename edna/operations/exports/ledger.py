@@ -18,7 +18,7 @@ from typing import Final
 
 from django.db.models import Model
 
-from edna import api, clock, conf, registry
+from edna import api, clock, conf, registry, shards
 from edna.db import transactions
 from edna.engine.graph.references import reference_of, unread
 from edna.errors import ConfigurationError, EdnaError, FileRefused, InvalidParameters, JobRefused
@@ -89,8 +89,8 @@ def write(path: str, *, progress: Progress | None = None, operator: str = "") ->
     with bundle.new_file(path, using=using) as writer:
         if operator:
             audit.note("write ledger", operator=operator, rows=total)
-        named = {"database": using} if conf.databases() else {}
-        writer.add({"kind": KIND, "written_on": clock.today(), **named})
+        named = shards.named(using)
+        writer.add({"kind": KIND, "written_on": clock.today()} | ({} if named is None else {"database": named}))
         for page in store.pages(using=using):
             writer.add([[index, sealed] for _, index, sealed in page])
             done += len(page)

@@ -10,7 +10,7 @@ from enum import StrEnum
 from functools import wraps
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
-from edna import conf, registry, shards
+from edna import registry, shards
 from edna.engine.searched_shards import SearchedShards
 from edna.errors import JobUnknown
 from edna.operations.jobs.runner import alive_since, is_alive
@@ -175,7 +175,7 @@ def reports_of(
         job=job, states=states, operator=operator, most=most, alive_since=alive_since(), using=using
     )
     failures = store_jobs.failures([row.id for row in found if row.failed], using=using)
-    database = using if conf.databases() else None
+    database = shards.named(using)
     return [_report(row, failures.get(row.id, {}), database) for row in found]
 
 

@@ -17,7 +17,7 @@ from typing import Any, Final
 from django.core.exceptions import FieldError
 from django.db.models import Model
 
-from edna import conf, logs, registry, schedules, shards, store
+from edna import logs, registry, schedules, shards, store
 from edna.clock import today as utc_day
 from edna.db import transactions
 from edna.engine.graph.references import reference_of, unread
@@ -107,7 +107,7 @@ def _run(
         return [_Run(each, day, turn=None, progress=progress).report() for each in wanted.values()]
     with Turn(RUN, seconds=_LEASE_SECONDS, using=using) as turn:
         if not turn.taken:
-            database = using if conf.databases() else None
+            database = shards.named(using)
             return [
                 ScheduleReport(each.name, each.disguise.name, trouble="busy", database=database)
                 for each in wanted.values()
@@ -133,7 +133,7 @@ class _Run:
 
     def __init__(self, schedule: Schedule, day: datetime.date, *, turn: Turn | None, progress: Progress | None) -> None:
         self.schedule, self.day, self.turn, self.dry_run, self.progress = schedule, day, turn, turn is None, progress
-        database = registry.database() if conf.databases() else None
+        database = shards.named(registry.database())
         self._report = ScheduleReport(schedule.name, schedule.disguise.name, database=database)
 
     def report(self) -> ScheduleReport:
