@@ -1276,6 +1276,26 @@ def test_routes_of_several_databases(run: Run, settings: Any, wrong: Route, righ
     assert "E069" not in ids(run())
 
 
+class WithoutARow(Route):
+    """Sends what is made elsewhere, and leaves what was read where it is."""
+
+    def db_for_write(self, model: Any, *, instance: Any = None, **_: Any) -> str | None:
+        return self._route(model) if instance is None else None
+
+    db_for_read = db_for_write
+
+
+def test_rows_that_are_made_in_nobodys_database(run: Run, settings: Any) -> None:
+    settings.EDNA = {**settings.EDNA, "DATABASES": ["default"]}
+    settings.DATABASE_ROUTERS = [WithoutARow("checks_app.Comment")]
+    disguises = Nobody, spec(Decorrelate(Comment, "author"))
+    (warning,) = [message for message in run(*disguises) if message.id == "edna.W071"]
+    assert "checks_app.Comment go to the database 'elsewhere'" in warning.msg
+    assert "E069" not in ids(run(*disguises))
+    settings.DATABASE_ROUTERS = [WithoutARow("checks_app.Person")]  # operators may be somewhere else
+    assert "W071" not in ids(run(*disguises))
+
+
 #: Applications that do not find out in which database somebody is.
 APART = ("devices", "guardians", "audiences")
 
