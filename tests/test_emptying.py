@@ -13,9 +13,10 @@ from django.core.management import call_command
 from django.db import connection
 from django.test import TransactionTestCase, override_settings
 
-from apps.websubmit.models import User
+from apps.websubmit.models import Lecture, User
 from edna.store import serverkeys
 from edna.testing import dumps
+from tests import emptying
 from tests.support import DELETE, EDNA_TABLES, answer_everything, enrol, make_course, statements
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -117,3 +118,20 @@ def test_what_is_gone_has_left_no_place_in_the_files() -> None:
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_relation_size(%s::regclass)", [User._meta.db_table])
         assert cursor.fetchone() == (0,)
+
+
+@pytest.mark.only_on("sqlite3")
+def test_what_is_gone_has_left_no_place_in_the_file() -> None:
+    """Each copy of the file, and each look through it, would go through that as well."""
+
+    def pages() -> int:
+        with connection.cursor() as cursor:
+            return int(cursor.execute("PRAGMA page_count").fetchone()[0])
+
+    end_a_test()
+    before = pages()
+    # Some sixteen of them fill a page.
+    Lecture.objects.bulk_create(Lecture(label="x" * 200) for _ in range(20 * emptying._FREE_PAGES))
+    assert pages() > before + emptying._FREE_PAGES
+    end_a_test()
+    assert pages() < before + emptying._FREE_PAGES

@@ -37,7 +37,6 @@ FIRST = (
 def hamlet(zoo_tables: Any, db: None) -> Iterator[Hamlet]:  # noqa: F811
     """Its disguises alone are registered, and what is in memory is seldom looked through: it goes faster by more than half."""
     gc.collect()
-    gc.freeze()
     thresholds = gc.get_threshold()
     gc.set_threshold(100_000, 50, 1_000)
     with registering(*specs.ALL):
@@ -46,7 +45,6 @@ def hamlet(zoo_tables: Any, db: None) -> Iterator[Hamlet]:  # noqa: F811
         transaction.set_rollback(True)
         place.example.__exit__(None, None, None)
     gc.set_threshold(*thresholds)
-    gc.unfreeze()
 
 
 @pytest.mark.parametrize("first", FIRST)
