@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from django.core.management.base import CommandError
 from django.db import connections
 
 import edna
+from tests import warm
 
 pytestmark = pytest.mark.long
 
@@ -110,12 +110,12 @@ def test_exit_status(tmp_path: Path, application: str, sabotage: str, status: in
     )
     environment = {
         **{name: value for name, value in os.environ.items() if not name.startswith(("EDNA_", "DJANGO_"))},
-        "DJANGO_SETTINGS_MODULE": "config.settings",
+        "DJANGO_SETTINGS_MODULE": "apps.showcase.tests.quick_hashes",
         "EDNA_VAR": str(tmp_path),
         "LC_ALL": "POSIX",
     }
     done = subprocess.run(
-        [sys.executable, "-c", program], cwd=ROOT, env=environment, capture_output=True, text=True, encoding="utf-8"
+        [warm.python(), "-c", program], cwd=ROOT, env=environment, capture_output=True, text=True, encoding="utf-8"
     )
     assert done.returncode == status, done.stdout + done.stderr
     assert ("checks held" in done.stdout) == (status == 0)
