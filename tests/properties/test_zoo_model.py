@@ -767,7 +767,7 @@ HABITATS = (Town, Council, Court, Guild, Lending, Press, Studio, Shop, Guests, Q
 def profile(habitat: type[Habitat]) -> Profile:
     """As many examples as there is time for: more on SQLite than on servers, many in `make test-deep`, which draws new ones each
     time. The others are the same each time."""
-    usual = (60 if connection.vendor == "sqlite" else 8) // habitat.one_in
+    usual = (32 if connection.vendor == "sqlite" else 8) // habitat.one_in
     return Profile(
         max_examples=int(os.environ.get("EDNA_ZOO_EXAMPLES") or usual),
         stateful_step_count=int(os.environ.get("EDNA_ZOO_STEPS") or 14),
