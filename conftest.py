@@ -23,6 +23,7 @@ from django.conf import settings
 from django.test import TransactionTestCase
 from django.utils import timezone
 
+from benchmarks.kit.servers.server import in_memory
 from tests import emptying
 from tests.thorough import is_thorough
 from tests.waiting import WAIT_SECONDS, be_late, on_one_day
@@ -62,6 +63,8 @@ def _belongs_here(item: pytest.Item, vendor: str) -> bool:
 def pytest_configure(config: pytest.Config) -> None:
     if late_seconds := os.environ.get("EDNA_TEST_LATE"):
         be_late(float(late_seconds))
+    if memory := in_memory():  # databases of other sites lie in `tmp_path`: no commit there waits for a disk
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(memory))
     _say_how_examples_are_generated(config)
 
 
