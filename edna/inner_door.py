@@ -48,6 +48,7 @@ from edna.engine.renewing.making_over import MadeOver as MadeOver
 from edna.engine.renewing.making_over import NewKeys as NewKeys
 from edna.engine.renewing.parts import MOST_PARTS as MOST_PARTS
 from edna.engine.renewing.parts import parts_kept
+from edna.engine.searched_shards import one_that_may_seal
 from edna.errors import ConfigurationError, DatabaseBusy, KeyMalformed
 from edna.records.locator import Locator, Receipt
 from edna.records.speaksfor import SealedKey as SealedKey
@@ -499,7 +500,7 @@ def challenge_key(public_key: bytes, *, bound_to: bytes) -> bytes:
         ServerKeyUnknown: the server's key is not this site's.
     """
     throttle.admit()
-    return key_proofs.challenge(PublicKey(public_key), bound_to=bound_to, using=registry.database())
+    return key_proofs.challenge(PublicKey(public_key), bound_to=bound_to, using=_that_may_seal())
 
 
 def prove_key(public_key: bytes, opened: bytes, *, bound_to: bytes) -> bytes:
@@ -510,7 +511,7 @@ def prove_key(public_key: bytes, opened: bytes, *, bound_to: bytes) -> bytes:
         ServerKeyUnknown: the server's key is not this site's.
     """
     throttle.admit()
-    return key_proofs.prove(PublicKey(public_key), opened, bound_to=bound_to, using=registry.database())
+    return key_proofs.prove(PublicKey(public_key), opened, bound_to=bound_to, using=_that_may_seal())
 
 
 def challenge_keys(public_keys: Iterable[bytes], *, bound_to: bytes) -> list[bytes]:
@@ -520,8 +521,32 @@ def challenge_keys(public_keys: Iterable[bytes], *, bound_to: bytes) -> list[byt
         KeyMalformed, ServerKeyUnknown
     """
     throttle.admit()
-    using = registry.database()
+    using = _that_may_seal()
     return [key_proofs.challenge(PublicKey(key), bound_to=bound_to, using=using) for key in public_keys]
+
+
+def _that_may_seal() -> str:
+    """A database that knows the server's key: a proof is kept in none."""
+    return one_that_may_seal(registry.databases())
+
+
+def database_of(principal: Model) -> str:
+    """Where somebody is.
+
+    Raises:
+        PrincipalError; DatabaseNotChosen: another one is at work.
+    """
+    return people.identity_at_work(principal)[2]
+
+
+def database_of_keys(public_keys: Iterable[PublicKey]) -> str:
+    """In which of several databases these keys are, of one person or of pseudoprincipals; any of them, if in none.
+
+    Raises:
+        DatabaseNotChosen: in several. DatabaseBusy: one is away, and no other has them.
+    """
+    throttle.admit()
+    return people.database_of_keys({*map(bytes, public_keys)})
 
 
 def rotate_elsewhere(
@@ -601,7 +626,8 @@ def speaks_for_keys(public_keys: Iterable[PublicKey], model: type[Model] | None 
     Raises:
         EntryForged: this site did not write the entry of one of them.
     """
-    return people.speaks_for_keys({*map(bytes, public_keys)}, model, using=registry.database())
+    raw = {*map(bytes, public_keys)}
+    return people.speaks_for_keys(raw, model, using=people.database_of_keys(raw))
 
 
 def speak_as_keys(public_keys: Iterable[PublicKey], obj: Model, *, owner: str | None = None) -> Model:
@@ -610,7 +636,9 @@ def speak_as_keys(public_keys: Iterable[PublicKey], obj: Model, *, owner: str | 
     Raises:
         NotYours, SpecError, EntryForged
     """
-    return people.speak_as_keys({*map(bytes, public_keys)}, obj, owner=owner, using=registry.database())
+    aliases = registry.databases()
+    using = aliases[0] if len(aliases) == 1 else registry.database_of(obj, type(obj))
+    return people.speak_as_keys({*map(bytes, public_keys)}, obj, owner=owner, using=using)
 
 
 def stretchings(identifier: str) -> list[Stretching]:
@@ -619,14 +647,17 @@ def stretchings(identifier: str) -> list[Stretching]:
     return browser_slots.stretchings(identifier)
 
 
-def find_slots(lookups: Sequence[bytes]) -> list[list[Found]]:
-    """For each lookup, and each of the server's keys, its part in that slot and what is wrapped there, if anything is.
+def find_slots(lookups: Sequence[bytes], *, of_several: bool = False) -> list[list[Found]]:
+    """For each lookup, and each of the server's keys, its part in that slot and what is wrapped there, if anything is. ``of_several``: what
+    is wrapped may be of several databases, and whoever asks tells by a receipt what is meant.
 
     Raises:
         ServerKeyUnknown: the server's keys are not this site's.
+        DatabaseNotChosen: a lookup finds something in several databases.
+        DatabaseBusy: one of several databases is away, and no other has anything.
     """
     throttle.admit()
-    return browser_slots.find(lookups, using=registry.database())
+    return browser_slots.find(lookups, of_several=of_several, databases=registry.databases())
 
 
 def register_without_code(principal: Model, *, password: str, identifier: str | None) -> Registration:

@@ -88,6 +88,11 @@ def is_principal(user: object) -> bool:
         return False
 
 
+def is_same(account: Any, user: Any) -> bool:
+    """Whether both are one person: in another database the same primary key is somebody else's."""
+    return bool(account == user) and (not conf.databases() or account._state.db == user._state.db)
+
+
 def session_key_of(request: HttpRequest | None) -> str | None:
     """The key of the request's session, if edna can note it."""
     key = getattr(getattr(request, "session", None), "session_key", None)

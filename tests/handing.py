@@ -39,8 +39,8 @@ from edna.testing import Person
 class Browser:
     """Of one person, as it is after it has walked."""
 
-    def __init__(self, secret_key: edna.SecretKey, *, start: Collection[Locator] = ()) -> None:
-        with Unlocked(secret_key, using="default") as unlocked:
+    def __init__(self, secret_key: edna.SecretKey, *, start: Collection[Locator] = (), using: str = "default") -> None:
+        with Unlocked(secret_key, using=using) as unlocked:
             self.graph = unlocked.key_graph()
             self.bags: dict[Locator, list[Segment]] = dict(self.graph.follow(tuple(BagKind), start=start))
         self.secret_key = secret_key

@@ -9,9 +9,11 @@ from typing import Any, Final
 from django.http import HttpResponse, JsonResponse
 from django.utils.cache import patch_cache_control
 
+from edna import conf
 from edna.errors import (
     ConfigurationError,
     DatabaseBusy,
+    DatabaseNotChosen,
     EdnaError,
     ErasureRefused,
     HandoverRefused,
@@ -34,6 +36,7 @@ _STATUS: Final[tuple[tuple[type[EdnaError], HTTPStatus], ...]] = (
     (HandoverRefused, HTTPStatus.CONFLICT),
     (SequenceTaken, HTTPStatus.CONFLICT),
     (ErasureRefused, HTTPStatus.CONFLICT),
+    (DatabaseNotChosen, HTTPStatus.CONFLICT),
     (ConfigurationError, HTTPStatus.SERVICE_UNAVAILABLE),
     (DatabaseBusy, HTTPStatus.SERVICE_UNAVAILABLE),
 )
@@ -48,9 +51,12 @@ def answer(content: Mapping[str, Any], *, status: int = HTTPStatus.OK) -> HttpRe
 
 
 def refusal(error: EdnaError) -> HttpResponse:
-    """``{"error": {"code": name of the class, "message": its sentence}}``."""
+    """``{"error": {"code": name of the class, "message": its sentence}}``. One that names a database is not told: which ones there are is
+    nobody's business."""
     status: int = error.status if isinstance(error, RequestRefused) else status_of(type(error))
-    response = answer({"error": {"code": type(error).__name__, "message": str(error)}}, status=status)
+    names_one = any(alias in str(error) for alias in conf.databases())
+    message = f"{type(error).__name__}: nothing was changed." if names_one else str(error)
+    response = answer({"error": {"code": type(error).__name__, "message": message}}, status=status)
     if status == HTTPStatus.METHOD_NOT_ALLOWED:
         response.headers["Allow"] = "POST"
     if isinstance(error, TooBusy):

@@ -21,7 +21,15 @@ from edna.api_http.handover import HANDED, HELD
 from edna.api_http.json_view import Declared
 from edna.api_http.proofs import HEADER
 from edna.api_http.slots import SLOTS
-from edna.errors import EdnaError, KeyNotProved, RequestRefused, ServerKeyUnknown, TooBusy
+from edna.errors import (
+    DatabaseBusy,
+    DatabaseNotChosen,
+    EdnaError,
+    KeyNotProved,
+    RequestRefused,
+    ServerKeyUnknown,
+    TooBusy,
+)
 
 #: With which `RequestRefused` may be answered, wherever it is.
 _REFUSED: Final = (
@@ -33,7 +41,9 @@ _REFUSED: Final = (
     HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
     HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
 )
-_ALWAYS: Final = (TooBusy, ServerKeyUnknown)
+_ALWAYS: Final = (TooBusy, ServerKeyUnknown, DatabaseBusy)
+#: And where a key is proved.
+_OF_PROVED: Final = (KeyNotProved, DatabaseNotChosen)
 _ABOUT: Final = (
     'Below the address at which a site includes edna.urls, if EDNA[\'CUSTODY\'] is "browser" or "both"; 404 otherwise, and of guardians '
     "where the site has none. Bytes are base 64. "
@@ -127,7 +137,7 @@ def _declared(pattern: URLPattern) -> Declared:
 def _codes(declared: Declared) -> dict[int, tuple[str, ...]]:
     """By status, the names of errors."""
     codes = {int(status): {RequestRefused.__name__} for status in _REFUSED}
-    for kind in _with_those_below((*declared.raises, *_ALWAYS, *((KeyNotProved,) if declared.proved else ()))):
+    for kind in _with_those_below((*declared.raises, *_ALWAYS, *(_OF_PROVED if declared.proved else ()))):
         codes.setdefault(int(status_of(kind)), set()).add(kind.__name__)
     return {status: tuple(sorted(names)) for status, names in codes.items()}
 

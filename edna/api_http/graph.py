@@ -48,6 +48,7 @@ from edna.errors import (
     SecretKeyNeeded,
 )
 from edna.offers import offers_for
+from edna.visitors import is_same
 
 #: As many as the modules ask for at once, each 32 bytes in base 64.
 _MOST_ASKED: Final = 500
@@ -237,7 +238,7 @@ def disguise(request: HttpRequest, body: Mapping[str, Any]) -> Mapping[str, Any]
         if principal is None:
             raise PrincipalNotRegistered("The account is removed. Take that back first.")
         user = getattr(request, "user", None)
-        if user != principal or not getattr(user, "is_active", True):
+        if not is_same(principal, user) or not getattr(user, "is_active", True):
             # A site that has shut somebody out, or asks for a second factor, means this door as well.
             raise RequestRefused("Log in to the account that this key belongs to.", status=HTTPStatus.FORBIDDEN)
         offer = next((each for each in offers_for(principal) if each.name == name), None)

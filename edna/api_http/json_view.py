@@ -2,13 +2,15 @@
 
 Keeps: a route answers 404 where ``EDNA["CUSTODY"]`` is "server", as if it were not there; it takes a POST of JSON from this site's own
 pages alone, with Django's CSRF token, and no more bytes than it says; it is counted by `edna.throttle`; what it answers is kept by no
-cache; nothing of what was sent comes into logs or reports of errors, with `EdnaMiddleware` or without. Knows no noun of edna's.
+cache; nothing of what was sent comes into logs or reports of errors, with `EdnaMiddleware` or without. What acts for a proved key does it
+in the database of who asks. Knows no noun of edna's.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import wraps
 from http import HTTPStatus
@@ -22,6 +24,7 @@ from django.views.decorators.csrf import csrf_exempt
 from edna import conf, reports, throttle
 from edna.api_http.answers import answer, refusal
 from edna.api_http.fields import Field, Object
+from edna.api_http.proofs import at_home, proved_key
 from edna.errors import EdnaError, RequestRefused
 
 Route = Callable[[HttpRequest, Mapping[str, Any]], Mapping[str, Any]]
@@ -66,7 +69,8 @@ def json_view(
 ) -> Callable[[Route], Callable[[HttpRequest], HttpResponse]]:
     """Makes a view of a function that takes the request and its fields, and returns what to answer. It may raise edna's errors.
 
-    ``optional`` are fields that may be left out, with what counts then. ``proved``: the function asks for the token of a key.
+    ``optional`` are fields that may be left out, with what counts then. ``proved``: the function asks for the token of a key, and works in
+    the database where that key is.
     """
 
     def decorate(route: Route) -> Callable[[HttpRequest], HttpResponse]:
@@ -83,7 +87,9 @@ def json_view(
         def protected(request: HttpRequest) -> HttpResponse:
             try:
                 content = _content(request, most_bytes=most_bytes)
-                return answer(route(request, declared.takes.read(content, "")))
+                body = declared.takes.read(content, "")
+                with at_home(request, key=lambda: proved_key(request)) if proved else nullcontext():
+                    return answer(route(request, body))
             except EdnaError as error:
                 # Its sentence holds nothing that was sent, by the promise of `edna.errors`, and goes to nobody but the sender.
                 return refusal(error)

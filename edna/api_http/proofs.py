@@ -1,21 +1,24 @@
-"""Who asks: whose secret key a browser has proved to have, and what that browser is known by.
+"""Who asks: whose secret key a browser has proved to have, what that browser is known by, and in which database they are.
 
 Keeps: a token is in no cookie and no session of Django's; scripts send it with each request that acts for the key, and forget it with
-their page. It ends with the session of whoever is logged in, and with what Django knows the browser by.
+their page. It ends with the session of whoever is logged in, and with what Django knows the browser by. Of several databases no request
+names one: who is logged in is where they are, and who is not is where their key is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Final
 
 from django.contrib.auth import HASH_SESSION_KEY, SESSION_KEY
 from django.db.models import Model
 from django.http import HttpRequest
 
-from edna import api, conf, inner_door
+from edna import api, conf, inner_door, shards
 from edna.api_http.fields import Binary
 from edna.errors import KeyNotProved, RequestRefused
+from edna.visitors import is_principal
 
 HEADER: Final = "X-Edna-Key-Session"
 TOKEN: Final = Binary(72)
@@ -39,6 +42,28 @@ def proved_key(request: HttpRequest, *, token: str | None = None) -> api.PublicK
     return inner_door.proved_key(raw, bound_to=browser(request))
 
 
+@contextmanager
+def at_home(request: HttpRequest, *, key: Callable[[], api.PublicKey] | None = None) -> Iterator[None]:
+    """With the database of whoever is logged in at work; otherwise with that of a ``key``, if one is given. Where the site has one, nothing
+    is asked.
+
+    Raises:
+        KeyNotProved, if ``key`` does.
+        DatabaseNotChosen: who is logged in is in another one than is at work; or the key is in several.
+        DatabaseBusy: one of them is away, and no other has the key.
+    """
+    user: Any = getattr(request, "user", None) if conf.databases() else None
+    if is_principal(user):
+        using = inner_door.database_of(user)
+    elif key is not None and conf.databases():
+        using = inner_door.database_of_keys([key()])
+    else:
+        yield
+        return
+    with shards.at(using):
+        yield
+
+
 def has_voices(request: HttpRequest) -> bool:
     """Whether the sender says that they have proved keys of pseudoprincipals; not whether they have."""
     return VOICES_HEADER in request.headers and conf.custody() != "server"
@@ -49,7 +74,8 @@ def speaks_for(request: HttpRequest, model: type[Model] | None) -> list[Any]:
     Raises:
         KeyNotProved, EntryForged
     """
-    return inner_door.speaks_for_keys(_voices(request), model)
+    with at_home(request):
+        return inner_door.speaks_for_keys(_voices(request), model)
 
 
 def speak_as(request: HttpRequest, obj: Model, *, owner: str | None) -> Model:
@@ -57,7 +83,8 @@ def speak_as(request: HttpRequest, obj: Model, *, owner: str | None) -> Model:
     Raises:
         KeyNotProved, NotYours, SpecError, EntryForged
     """
-    return inner_door.speak_as_keys(_voices(request), obj, owner=owner)
+    with at_home(request):
+        return inner_door.speak_as_keys(_voices(request), obj, owner=owner)
 
 
 def _voices(request: HttpRequest) -> list[api.PublicKey]:
@@ -69,7 +96,10 @@ def browser(request: HttpRequest) -> bytes:
     """What Django knows this browser by: the secret of its CSRF protection, which changes with each log-in; and of whoever is logged in
     what their session has of their password. So a token ends with a log-out, and with another password, wherever it was set."""
     known = str(request.META.get("CSRF_COOKIE", ""))
-    if getattr(getattr(request, "user", None), "is_authenticated", False):
+    user: Any = getattr(request, "user", None)
+    if getattr(user, "is_authenticated", False):
         session: Mapping[str, Any] = getattr(request, "session", {})
         known += f" {session.get(SESSION_KEY, '')} {session.get(HASH_SESSION_KEY, '')}"
+        if conf.databases():  # in another one somebody else has that primary key
+            known += f" {user._state.db}"
     return known.encode()

@@ -11,10 +11,10 @@ from typing import Any, Final
 from django.http import HttpRequest
 
 from edna import inner_door
-from edna.api_http.fields import KEY, Binary, ListOf, Number, Object, Text, to_base64
+from edna.api_http.fields import KEY, Binary, ListOf, Number, Object, Text, Truth, to_base64
 from edna.api_http.json_view import json_view
-from edna.api_http.proofs import proved_key
-from edna.errors import PrincipalNotRegistered, SlotRefused
+from edna.api_http.proofs import at_home, proved_key
+from edna.errors import DatabaseNotChosen, PrincipalNotRegistered, SlotRefused
 
 _WRAPPED: Final = Binary(73)
 _LONGEST_IDENTIFIER: Final = 320
@@ -43,10 +43,17 @@ def salt(request: HttpRequest, body: Mapping[str, Any]) -> Mapping[str, Any]:
     }
 
 
-@json_view(takes={"lookups": ListOf(KEY, least=1, most=_MOST_LOOKUPS)}, answers={"slots": _FOUND})
+@json_view(
+    takes={"lookups": ListOf(KEY, least=1, most=_MOST_LOOKUPS), "of_several": Truth()},
+    optional={"of_several": False},
+    answers={"slots": _FOUND},
+    raises=(DatabaseNotChosen,),
+)
 def open_slots(request: HttpRequest, body: Mapping[str, Any]) -> Mapping[str, Any]:
-    """For each of ``lookups``, and each of the server's keys: id, share, and what is wrapped there. The first is for a new slot, too."""
-    found = inner_door.find_slots(body["lookups"])
+    """For each of ``lookups``, and each of the server's keys: id, share, and what is wrapped there. The first is for a new slot, too.
+    Who has a receipt, which tells whose is meant, takes what is wrapped ``of_several`` databases."""
+    with at_home(request):
+        found = inner_door.find_slots(body["lookups"], of_several=body["of_several"])
     return {
         "slots": [
             [

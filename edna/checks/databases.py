@@ -13,7 +13,7 @@ from django.db import DatabaseError, connections, router
 from django.db.models import Model
 
 from edna import conf, registry, serverkeys
-from edna.checks.settings import homes, homes_of, principal_models, settings_value, shards
+from edna.checks.settings import homes, homes_of, principal_models, shards
 from edna.checks.steps import usable_steps
 from edna.spec import Decorrelate, Modify
 
@@ -92,13 +92,11 @@ def _without_a_row(several: Sequence[str]) -> Iterator[CheckMessage]:
 def _without_databases() -> Iterator[CheckMessage]:
     """What does not ask yet where somebody is."""
     parts = [label for label in ("edna.devices", "edna.guardians", "edna.audiences") if apps.is_installed(label)]
-    if settings_value("CUSTODY") in ("browser", "both"):
-        parts.append('EDNA["CUSTODY"] in browsers')
     for part in parts:
         yield Error(
             f'EDNA["DATABASES"] names several databases, and {part} does not find out in which of them somebody is: requests would be '
             "refused.",
-            hint="Keys of people in several databases are in server custody for now: docs/scaling.md.",
+            hint="Leave it out for now, where people are in several databases: docs/scaling.md.",
             obj="settings.EDNA",
             id="edna.E070",
         )

@@ -1,9 +1,10 @@
 """Key slots that are made and opened in browsers: the server's part in them, keeping them, and having them replaced.
 
 Invariant: nothing that comes here opens a slot: neither password nor slot secret, nor the key inside. Whoever asks for a salt or a slot
-gets the same answer, by the same statements, whether there is such a person or not; that something opens, only its owner sees. A slot
-is kept for whoever has proved that they have the key, in the place of that key's slot of its kind and of no other: its tag is made here,
-from the proved key. What is in it is not looked at: who puts something else there has locked out themselves.
+gets the same answer, by the same statements, whether there is such a person or not; that something opens, only its owner sees. Of several
+databases each is asked for a slot, found or not, but where it is known whose it would be. A slot is kept for whoever has proved that they
+have the key, in the place of that key's slot of its kind and of no other: its tag is made here, from the proved key. What is in it is not
+looked at: who puts something else there has locked out themselves.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from edna.custody import base
 from edna.custody import password as password_slots
 from edna.db import transactions
 from edna.engine.books import beside as tables_beside
-from edna.errors import PrincipalNotRegistered, SlotRefused
+from edna.engine.searched_shards import knowing_a_key
+from edna.errors import DatabaseNotChosen, PrincipalNotRegistered, SlotRefused
 from edna.store import serverkeys
 
 #: A password, a recovery code, a passkey, guardians.
@@ -62,18 +64,38 @@ def stretchings(identifier: str) -> list[Stretching]:
     ]
 
 
-def find(lookups: Sequence[bytes], *, using: str) -> list[list[Found]]:
-    """For each lookup, one for each of the server's keys: that of slots that are made now first. In one statement.
+def find(lookups: Sequence[bytes], *, of_several: bool, databases: Sequence[str]) -> list[list[Found]]:
+    """For each lookup, one for each of the server's keys: that of slots that are made now first. In one statement for each database; unless
+    they may be ``of_several``, what one lookup finds is in one.
 
     Raises:
-        ServerKeyUnknown: the database knows none of the server's keys.
+        ServerKeyUnknown: a database knows none of the server's keys.
+        DatabaseNotChosen: a lookup finds slots in several databases.
+        DatabaseBusy: one of several databases is away, and no other has what is looked for.
     """
-    serverkeys.require_any(using=using)
+    searched = knowing_a_key(databases)
     parts = [[base.part(lookup, pepper=pepper) for pepper in conf.mac_keys()] for lookup in lookups]
-    there: dict[bytes, list[bytes]] = {}
-    for slot_id, _, wrapped in store.find_slots([part.slot_id for each in parts for part in each], using=using):
-        there.setdefault(slot_id, []).append(wrapped)
-    return [[Found(part.slot_id, part.share, tuple(there.get(part.slot_id, ()))) for part in each] for each in parts]
+    ids = [part.slot_id for each in parts for part in each]
+    there: dict[bytes, list[tuple[bytes, str]]] = {}
+    for (slot_id, _, wrapped), using in searched.ask(lambda using: store.find_slots(ids, using=using)):
+        there.setdefault(slot_id, []).append((wrapped, using))
+    if not there:
+        searched.require_all()
+    if not of_several:
+        for each in parts:
+            _require_one_database({using for part in each for _, using in there.get(part.slot_id, ())})
+    return [
+        [Found(part.slot_id, part.share, tuple(wrapped for wrapped, _ in there.get(part.slot_id, ()))) for part in each]
+        for each in parts
+    ]
+
+
+def _require_one_database(found: set[str]) -> None:
+    if len(found) > 1:
+        raise DatabaseNotChosen(
+            f"These credentials may open keys in several databases ({', '.join(sorted(found))}). Nothing was opened; log in, give a "
+            "receipt, or use a recovery code."
+        )
 
 
 def to_keep(public_key: PublicKey, slots: Sequence[BrowserSlot], *, using: str) -> list[base.Slot]:

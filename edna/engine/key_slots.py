@@ -36,7 +36,7 @@ from edna.engine.bags.capability import Unlocked, of_nobody
 from edna.engine.bags.openers import Handover, listed_items
 from edna.engine.books import beside as tables_beside
 from edna.engine.principals import entries_of, identity, identity_at_work, row_of
-from edna.engine.searched_shards import SearchedShards
+from edna.engine.searched_shards import SearchedShards, knowing_a_key
 from edna.errors import DatabaseNotChosen, PrincipalError, PrincipalNotRegistered, WrongCredentials
 from edna.records.locator import Locator
 from edna.store import serverkeys
@@ -59,7 +59,7 @@ def unlock(
         WrongCredentials, KeyMalformed, RecoveryCodeMalformed, ServerKeyUnknown
         DatabaseBusy: one of several databases is away, and no other has the key.
     """
-    databases = _knowing_a_key(_databases_of(principal))
+    databases = knowing_a_key(_databases_of(principal))
     if sum(given is not None for given in (secret_key, password, recovery_code)) != 1:
         raise TypeError("unlock() takes exactly one of secret_key=, identifier= with password=, or recovery_code=.")
     is_from_slot = secret_key is None
@@ -84,21 +84,6 @@ def unlock(
                 raise
     databases.require_all()
     raise of_nobody(f" in any of the databases {', '.join(databases.there())}")
-
-
-def _knowing_a_key(aliases: Sequence[str]) -> SearchedShards:
-    """
-    Raises:
-        ServerKeyUnknown: one of them knows none of the configured keys.
-    """
-    databases = SearchedShards(aliases)
-
-    def ask(using: str) -> Sequence[None]:
-        serverkeys.require_any(using=using)
-        return ()
-
-    databases.ask(ask)
-    return databases
 
 
 def _databases_of(principal: Model | None) -> Sequence[str]:
@@ -334,7 +319,7 @@ def unlock_other(secret: SlotSecret, *, kind: str) -> Unlocked:
     Raises:
         WrongCredentials, ServerKeyUnknown
     """
-    databases = _knowing_a_key(registry.databases())
+    databases = knowing_a_key(registry.databases())
     key, using = _meant(_open([(secret, conf.mac_keys())], kind=kind, databases=databases), None, (), databases)
     unlocked = Unlocked(key, using=using)
     unlocked.entry()

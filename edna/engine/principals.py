@@ -19,6 +19,7 @@ from edna.engine.bags import ownership
 from edna.engine.bags.capability import Unlocked
 from edna.engine.books import departure, expiry_dates
 from edna.engine.graph.references import key_of, reference_of, without_row
+from edna.engine.searched_shards import the_one_with
 from edna.errors import DatabaseNotChosen, NotYours, PrincipalError, UnregisteredOwners
 from edna.spec import Disguise
 
@@ -163,6 +164,17 @@ def speak_as(unlocked: Unlocked, obj: Model, *, owner: str | None) -> Model:
         NotYours, SpecError
     """
     return _spoken_for(obj, lambda model: speaks_for(unlocked, model), owner=owner, using=unlocked.using)
+
+
+def database_of_keys(public_keys: Collection[bytes]) -> str:
+    """In which database these are: the keys of a person, or of pseudoprincipals of one.
+
+    Raises:
+        DatabaseNotChosen, DatabaseBusy: as `the_one_with`.
+    """
+    return the_one_with(
+        lambda using: store.entries_by_public_key(public_keys, using=using), aliases=registry.databases()
+    )
 
 
 def speaks_for_keys(public_keys: Collection[bytes], model: type[Model] | None = None, *, using: str) -> list[Any]:

@@ -29,6 +29,7 @@ from edna.middleware import edna_page
 from edna.pages import handed, words
 from edna.pages.forms import KeyForm
 from edna.pages.people import People, Ways, ways_of
+from edna.visitors import is_same
 
 
 class Shown:
@@ -247,7 +248,7 @@ class KeyPage(FormPage):
             EdnaError: nothing is opened, or it is the key of another account than the one that is logged in.
         """
         unlocked = self.unlocked(form)
-        if self.request.user.is_authenticated and api.principal(unlocked) != self.request.user:
+        if self.request.user.is_authenticated and not is_same(api.principal(unlocked), self.request.user):
             raise NotYours("This is the key of another account than the one that is logged in.")
         return unlocked
 

@@ -16,10 +16,11 @@ from edna import api, inner_door
 from edna.api_http.fields import Object
 from edna.api_http.handover import HANDED as HANDOVER
 from edna.api_http.handover import handover_of
-from edna.api_http.proofs import proved_key
+from edna.api_http.proofs import at_home, proved_key
 from edna.api_http.slots import SLOTS, slots_in
 from edna.errors import DeviceLoggedOut, EdnaError, NotYours, RequestRefused
 from edna.pages.forms import HANDED
+from edna.visitors import is_same
 
 #: The token of the session of the key; and slots that take the place of the key's own in the same transaction.
 _TOKEN, _SLOTS = "key_session", "slots"
@@ -68,8 +69,10 @@ def unlock(request: HttpRequest, *, receipts: Sequence[api.Receipt] = ()) -> api
     Raises:
         KeyNotProved, RequestRefused, PrincipalNotRegistered, EntryForged, ServerKeyUnknown
     """
-    handover = handover_of(_read(request, HANDED, HANDOVER), public_key=_key(request))
-    return inner_door.unlock_handed(handover, receipts=receipts)
+    key = _key(request)
+    handover = handover_of(_read(request, HANDED, HANDOVER), public_key=key)
+    with at_home(request, key=lambda: key):
+        return inner_door.unlock_handed(handover, receipts=receipts)
 
 
 def require_own(request: HttpRequest) -> None:
@@ -85,7 +88,7 @@ def require_own(request: HttpRequest) -> None:
     if user is None or not user.is_authenticated:
         return
     with inner_door.unlock_handed(proof) as unlocked:
-        if api.principal(unlocked) != user:
+        if not is_same(api.principal(unlocked), user):
             raise NotYours("This is the key of another account than the one that is logged in. Nothing was changed.")
 
 

@@ -107,6 +107,10 @@ _EXPLANATIONS: Final[Mapping[type[errors.EdnaError], Promise]] = {
     errors.DeviceCodeRefused: gettext_lazy(
         "No device shows this code now. Look at it on the new device, and type it again; if it is the same, begin anew there."
     ),
+    errors.DatabaseNotChosen: gettext_lazy(
+        "More than one account here opens with this, and nothing says which one you mean. Nothing was changed. Log in first; or, if the "
+        "account is away, give its receipt, too, or its recovery code instead of the password."
+    ),
     errors.DatabaseBusy: gettext_lazy("The site is very busy. Nothing was changed; please try again in a minute."),
     errors.ServerKeyUnknown: gettext_lazy(
         "This site was started with a wrong setting, and cannot hide or bring back anything. There is nothing wrong with what you "

@@ -18,9 +18,11 @@ INSTALLED_APPS = [
     "edna.operations",
     "tests.upgrades.club",
     *(["tests.shards.apps.Shards"] if os.environ.get("SHARDS_GATES") else []),
+    *(["django.contrib.staticfiles"] if os.environ.get("SHARDS_CUSTODY") else []),
 ]
 MIDDLEWARE = [
     "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     *(["django.contrib.messages.middleware.MessageMiddleware"] if os.environ.get("SHARDS_ADMIN") else []),
     "edna.middleware.EdnaMiddleware",
@@ -57,6 +59,7 @@ PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 EDNA = {
     "MAC_KEYS": ["the MAC key of a site of shards"],
     "DATABASES": ["north", "south"],
+    "CUSTODY": os.environ.get("SHARDS_CUSTODY", "server"),
     "JOB_BATCH": 5,
     "ARGON2_OPSLIMIT": 1,
     "ARGON2_MEMLIMIT_BYTES": 8192,

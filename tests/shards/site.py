@@ -7,14 +7,14 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.kit.servers import Server
 from tests import warm
-from tests.waiting import CHILD_SECONDS
+from tests.waiting import CHILD_SECONDS, eventually
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,6 +50,22 @@ class Site:
         )
         assert done.returncode == 0, done.stderr[-4000:]
         return json.loads(done.stdout.splitlines()[-1])
+
+    @contextmanager
+    def served(self, **environment: str) -> Iterator[str]:
+        """The address of the site, as `tests.shards.live` serves it."""
+        address = self.scratch / "address"
+        process = subprocess.Popen(
+            [warm.python(), "-m", "tests.shards.live"],
+            cwd=ROOT,
+            env=os.environ | self.environment() | environment,
+        )
+        try:
+            yield eventually(lambda: address.exists() and address.read_text())
+        finally:
+            process.terminate()
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(timeout=CHILD_SECONDS)
 
     @contextmanager
     def runner(self, name: str, *arguments: str) -> Iterator[Server]:

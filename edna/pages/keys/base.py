@@ -17,6 +17,7 @@ from django.views.decorators.debug import sensitive_variables
 from edna import api
 from edna.errors import NotYours
 from edna.pages.base import Page
+from edna.visitors import is_same
 
 
 def require_own(unlocked: api.Unlocked, user: Any) -> None:
@@ -24,7 +25,7 @@ def require_own(unlocked: api.Unlocked, user: Any) -> None:
     Raises:
         NotYours: the key is of another account than the one that is logged in.
     """
-    if user.is_authenticated and api.principal(unlocked) != user:
+    if user.is_authenticated and not is_same(api.principal(unlocked), user):
         raise NotYours("This is the key of another account than the one that is logged in. Nothing was changed.")
 
 

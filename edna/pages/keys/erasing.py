@@ -24,6 +24,7 @@ from edna.pages.base import KeyPage, ShownFields
 from edna.pages.forms import HANDED, ReceiptsForm
 from edna.pages.hidden_data import title_by_name
 from edna.pages.keys.forms import PhraseForm
+from edna.visitors import is_same
 
 #: Instead of a receipt.
 EVERYTHING = "everything"
@@ -181,7 +182,7 @@ class DeleteForGood(KeyPage):
     def is_shut(self, account: Any) -> bool:
         """Whether the account would go, and is not logged in: a site that has shut somebody out, or asks for a second factor, means this
         door as well."""
-        return self.request.user != account and self.departure(account) is not None
+        return not is_same(account, self.request.user) and self.departure(account) is not None
 
     def delete_everything(self, unlocked: api.Unlocked, form: Any) -> Any:
         account: Any = api.principal(unlocked)

@@ -23,7 +23,8 @@ _GRAPH: Final = (
     *("bag.js", "base/hpke.js", "base/inflate.js", "container.js", "graph.js", "locator.js", "succession.js"),
     *("values/decode.js", "values/plain.js", "values/sameness.js", "values/spellings.js"),
 )
-_ACTS: Final = (*_GRAPH, "pages/acts.js", "reveal.js", "values/tagged.js")
+_HANDED: Final = (*_GRAPH, "reveal.js", "values/tagged.js")
+_ACTS: Final = (*_HANDED, "pages/acts.js")
 _KEY: Final = ("pages/files.js", "pages/key.js")
 _WAYS: Final = (*_KEY, "pages/ways.js")
 _GUARDIANS: Final = (
@@ -47,7 +48,7 @@ _MORE: Final = {
     "list": (*_GRAPH, "pages/list.js"),
     **dict.fromkeys(("make", "code"), _KEY),
     "renew": (*_GRAPH, *_KEY, "pages/renew.js", "rotation.js"),
-    "take": (*_ACTS, "export.js", "pages/files.js", "pages/take.js", "sealed-file.js"),
+    "take": (*_HANDED, "export.js", "pages/files.js", "pages/take.js", "sealed-file.js"),
     **dict.fromkeys(("password", "passkey"), _WAYS),
     **dict.fromkeys(_OF_GUARDIANS, _GUARDIANS),
     **dict.fromkeys(_OF_DEVICES, _DEVICES),

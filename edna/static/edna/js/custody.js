@@ -5,8 +5,8 @@
  * through its return values alone. Knows no page: whoever calls shows the recovery code, and asks for the password.
  */
 
-import { ascii, equal, toBase64, toHex } from "./base/bytes.js";
-import { KeyNotProved, NotYours, WrongCredentials } from "./base/errors.js";
+import { ascii, equal, fromBase64, toBase64, toHex } from "./base/bytes.js";
+import { DatabaseBusy, KeyNotProved, NotYours, WrongCredentials } from "./base/errors.js";
 import { publicKey as checkedPublicKey, newPair, parsePair, secretKeyText, wholePublicKey } from "./keys.js";
 import * as slots from "./slots.js";
 import { inWorker } from "./stretch.js";
@@ -201,38 +201,61 @@ export function openByText(sodium, server, text) {
   return new OpenKey(sodium, server, parsePair(sodium, text));
 }
 
-/** Throws RecoveryCodeMalformed, WrongCredentials. */
+/** Throws RecoveryCodeMalformed, WrongCredentials, DatabaseBusy. */
 export async function openByCode(sodium, server, text) {
   const code = slots.parseRecoveryCode(sodium, text);
   return openBySecret(sodium, server, slots.recoverySecret(sodium, code));
 }
 
 /**
- * Throws WrongCredentials: for whoever is unknown, too. Where two people chose the same, `publicKey` says whose is meant.
+ * Throws WrongCredentials: for whoever is unknown, too. Where two people chose the same, `publicKey` says whose is meant, or one of the `receipts`
+ * does. On a site with several databases DatabaseNotChosen, where these are in two of them and nothing tells; and DatabaseBusy, where one is away.
  * Slots of version 1, which an earlier release made, open on the server alone; once they did, they open here.
  */
-export async function openByPassword(sodium, server, { identifier, password, stretch = inWorker, publicKey = null }) {
+export async function openByPassword(sodium, server, { identifier, password, stretch = inWorker, publicKey = null, receipts = [] }) {
+  let away = null;
   for (const each of await server.stretchings(identifier)) {
-    const found = await opened(sodium, server, await stretch(password, each));
-    if (found.length) return chosen(sodium, server, found, publicKey);
+    const secret = await stretch(password, each);
+    try {
+      const found = await opened(sodium, server, secret, { ofSeveral: receipts.length > 0 });
+      if (found.length) return await chosen(sodium, server, found, { publicKey, receipts, secret });
+    } catch (error) {
+      if (!(error instanceof DatabaseBusy)) throw error;
+      away = error; // another one may have what was made otherwise
+    }
   }
-  throw new WrongCredentials("These credentials open nothing here; check both parts and try again.");
+  throw away ?? new WrongCredentials("These credentials open nothing here; check both parts and try again.");
 }
 
 /** By 32 bytes that a slot was made with: those of a passkey, say. Throws WrongCredentials. */
 export async function openBySecret(sodium, server, secret) {
   const found = await opened(sodium, server, secret);
   if (!found.length) throw new WrongCredentials("These credentials open nothing here; check both parts and try again.");
-  return chosen(sodium, server, found, null);
+  return chosen(sodium, server, found);
 }
 
-function chosen(sodium, server, pairs, publicKey) {
+async function chosen(sodium, server, pairs, { publicKey = null, receipts = [], secret = null } = {}) {
   const keys = pairs.map((pair) => new OpenKey(sodium, server, pair));
-  return keys.find((key) => publicKey !== null && equal(key.publicKey, publicKey)) ?? keys[0];
+  if (keys.length === 1) return keys[0];
+  const meant = keys.find((key) => publicKey !== null && equal(key.publicKey, publicKey)) ?? (await listing(sodium, keys, receipts));
+  if (meant === null && receipts.length) await server.find([slots.lookup(sodium, secret)]); // refused, where they are of several databases
+  return meant ?? keys[0];
 }
 
-async function opened(sodium, server, secret) {
-  const [keys] = await server.find([slots.lookup(sodium, secret)]);
+/** The one of the keys in whose list one of the receipts is; null if none is. Throws ReceiptMalformed. */
+async function listing(sodium, keys, receipts) {
+  if (!receipts.length) return null;
+  const { isListed, parseReceipt } = await import("./locator.js");
+  const locators = receipts.map((text) => parseReceipt(sodium, text).locator);
+  for (const key of keys) {
+    const { lists } = await key.ask("graph/entries", { public_keys: [toBase64(key.publicKey)] });
+    if (lists.some(({ items }) => locators.some((locator) => isListed(sodium, locator, fromBase64(items), key.pair)))) return key;
+  }
+  return null;
+}
+
+async function opened(sodium, server, secret, options = {}) {
+  const [keys] = await server.find([slots.lookup(sodium, secret)], options);
   const found = [];
   for (const { id, share, wrapped } of keys) {
     for (const each of wrapped) {

@@ -7,7 +7,7 @@ import { fromBase64, toBase64, toHex } from "./base/bytes.js";
 import { BagError, BagMissing, PolicyError, ReceiptForeign, WrongKey } from "./base/errors.js";
 import { OPERATIONS, SEALED_KEY_BYTES, openBag, voiceOf } from "./bag.js";
 import { bodyNonce, contentKey, successionPieces } from "./container.js";
-import { DIFF, SHARED, SPEAKS_FOR, chunk, index, isSiteItem, itemBytes, openItem, receiptText, sharedKey } from "./locator.js";
+import { DIFF, SHARED, SPEAKS_FOR, chunk, index, isSiteItem, itemsIn, openItem, receiptText, sharedKey } from "./locator.js";
 import { plain } from "./values/plain.js";
 
 const KINDS = [DIFF, SPEAKS_FOR, SHARED];
@@ -128,9 +128,7 @@ export class Graph {
       for (const list of lists) {
         const person = byName.get(toHex(fromBase64(list.public_key)));
         const stored = fromBase64(list.items);
-        const items = [];
-        const size = itemBytes(person.pair);
-        for (let at = 0; at < stored.length; at += size) items.push(this.#item(stored.subarray(at, at + size), person.pair));
+        const items = itemsIn(stored, person.pair).map((item) => this.#item(item, person.pair));
         const holder = { ...person, stored, items };
         this.holders.set(toHex(person.pair.publicKey), holder);
         for (const { locator } of items.filter(({ locator: each }) => each !== null)) {

@@ -63,6 +63,24 @@ export function itemFor(sodium, locator, pair) {
   return concat(itemTag(sodium, locator, pair.publicKey), sealed);
 }
 
+/** The items of a list, as they are stored. */
+export function itemsIn(stored, pair) {
+  const size = itemBytes(pair);
+  return Array.from({ length: Math.ceil(stored.length / size) }, (_, at) => stored.subarray(at * size, (at + 1) * size));
+}
+
+/** Whether an item of the list leads to this locator. */
+export function isListed(sodium, locator, stored, pair) {
+  return itemsIn(stored, pair).some((item) => {
+    try {
+      return equal(openItem(sodium, item, pair), locator);
+    } catch (error) {
+      if (error instanceof WrongKey) return false;
+      throw error;
+    }
+  });
+}
+
 /** Whether an item that opened is the one that the site makes. One of the hybrid kind does not open if it is another: its tag says so. */
 export function isSiteItem(sodium, item, locator, { publicKey, seed }) {
   return Boolean(seed) || equal(makeItem(sodium, locator, publicKey), item);

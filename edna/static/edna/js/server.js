@@ -49,9 +49,12 @@ export class Server {
     }));
   }
 
-  /** For each lookup, a list of `{id, share, wrapped: [...]}`, one for each of the server's keys. */
-  async find(lookups) {
-    const { slots } = await this.post("slots/open", { lookups: lookups.map(toBase64) });
+  /**
+   * For each lookup, a list of `{id, share, wrapped: [...]}`, one for each of the server's keys. What is wrapped in several databases of the site is
+   * refused (DatabaseNotChosen), unless it may be `ofSeveral`: whoever asks tells by a receipt what is meant.
+   */
+  async find(lookups, { ofSeveral = false } = {}) {
+    const { slots } = await this.post("slots/open", { lookups: lookups.map(toBase64), ...(ofSeveral ? { of_several: true } : {}) });
     return slots.map((keys) =>
       keys.map((one) => ({
         id: fromBase64(one.id),

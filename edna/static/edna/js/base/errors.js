@@ -61,6 +61,11 @@ export class DeviceGroupEnded extends EdnaError {}
 /** Another key would be one that none of their devices has. */
 export class PrincipalHasDevices extends EdnaError {}
 
+/** Name and password, or a key, are those of several people of this site, whose data are in several databases: nothing is guessed. */
+export class DatabaseNotChosen extends EdnaError {}
+/** One of these databases does not answer, and no other has what was looked for. */
+export class DatabaseBusy extends EdnaError {}
+
 /** This key is nobody's, or not any more. */
 export class PrincipalNotRegistered extends EdnaError {}
 export class NotYours extends EdnaError {}

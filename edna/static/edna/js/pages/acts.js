@@ -4,7 +4,7 @@ import { handedFor, handedForReceipts, handedVoices } from "../reveal.js";
 import { parseReceipt } from "../locator.js";
 import { sent } from "../server.js";
 import { walk } from "../graph.js";
-import { Mistake } from "./question.js";
+import { Mistake, receiptsIn } from "./question.js";
 import { counted, dayOf, filled } from "./said.js";
 
 const PROOF = { lists: [], bags: [], voices: [], damaged: false };
@@ -45,13 +45,6 @@ export function begin(question, name) {
 function requirePhrase({ elements: { phrase } }) {
   const bare = (text) => text.trim().replace(/\s+/g, " ").toLowerCase();
   if (phrase && bare(phrase.value) !== bare(phrase.dataset.ednaPhrase)) throw new Mistake("phrase", { phrase: phrase.dataset.ednaPhrase });
-}
-
-/** The receipts that somebody has typed, or a page has put there. */
-export function receiptsIn(form) {
-  const named = [form.elements.receipt, form.elements.what].map((field) => field?.value ?? "").filter((text) => text.startsWith("edna1:"));
-  const typed = [...named, ...(form.elements.receipts?.value ?? "").split("\n")];
-  return typed.map((text) => text.trim()).filter(Boolean);
 }
 
 async function revealing(sodium, key, graph, receipt) {

@@ -190,7 +190,7 @@ export class Question {
     if (file) return { key: await this.#ofPerson(sodium, custody.openByText(sodium, this.server, await textOf(file))) };
     if (given[0] === password && password) {
       const [identifier, typed] = [this.#identifierOfPassword(), password.value];
-      const key = await custody.openByPassword(sodium, this.server, { identifier, password: typed, stretch: this.stretch });
+      const key = await custody.openByPassword(sodium, this.server, { identifier, password: typed, stretch: this.stretch, receipts: receiptsIn(this.form) });
       return { key: await this.#ofPerson(sodium, key), identifier: this.identifier(), password: typed };
     }
     if (given[0] === code && code) return { key: await this.#ofPerson(sodium, await custody.openByCode(sodium, this.server, code.value)) };
@@ -265,6 +265,13 @@ export class Question {
   #enable(isReady) {
     for (const button of this.form.querySelectorAll("button")) button.disabled = !isReady;
   }
+}
+
+/** The receipts that somebody has typed, or a page has put there. */
+export function receiptsIn(form) {
+  const named = [form.elements.receipt, form.elements.what].map((field) => field?.value ?? "").filter((text) => text.startsWith("edna1:"));
+  const typed = [...named, ...(form.elements.receipts?.value ?? "").split("\n")];
+  return typed.map((text) => text.trim()).filter(Boolean);
 }
 
 /** The key in a file, whatever else stands there. */

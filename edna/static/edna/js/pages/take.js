@@ -3,9 +3,8 @@
 import { exportData } from "../export.js";
 import { sealedFile } from "../sealed-file.js";
 import { walk } from "../graph.js";
-import { receiptsIn } from "./acts.js";
 import { parseReceipt } from "../locator.js";
-import { Mistake } from "./question.js";
+import { Mistake, receiptsIn } from "./question.js";
 import { save } from "./files.js";
 
 export function begin(question) {

@@ -1,0 +1,82 @@
+"""The site with two databases, as a browser meets it: `python -m tests.shards.live` makes it and serves it. In both databases the first
+member has the same primary key and the same name.
+
+`log-in/ALIAS` logs in the member of that database, and `look` answers with digests of all rows of each, and of those of the application.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+
+import django
+
+django.setup()
+
+from django.conf import settings  # noqa: E402
+from django.contrib.auth import login  # noqa: E402
+from django.contrib.auth.models import User  # noqa: E402
+from django.contrib.staticfiles.handlers import StaticFilesHandler  # noqa: E402
+from django.core.servers.basehttp import ThreadedWSGIServer, WSGIRequestHandler  # noqa: E402
+from django.core.wsgi import get_wsgi_application  # noqa: E402
+from django.http import HttpRequest, HttpResponse, JsonResponse  # noqa: E402
+from django.shortcuts import redirect  # noqa: E402
+from django.test import override_settings  # noqa: E402
+from django.urls import include, path  # noqa: E402
+
+import edna  # noqa: E402
+from edna import Disguise, registry  # noqa: E402
+from tests.shards.run import SHARDS, both, everything, migrate  # noqa: E402
+
+
+@edna.register
+class Go(Disguise):
+    """Your notes and messages go with you, and come back with you."""
+
+    name = "club.go"
+    title = "Leave the club"
+    self_service = True
+    transformations = [*registry.get("club.leave").steps()]
+
+
+def log_in(request: HttpRequest, alias: str) -> HttpResponse:
+    person = User.objects.using(alias).get(username="bea")
+    login(request, person, backend=f"tests.shards.backends.{alias.capitalize()}")
+    return redirect("edna:home")
+
+
+def look(request: HttpRequest) -> HttpResponse:
+    return JsonResponse({alias: {"all": _digest(alias, ""), "own": _digest(alias, "edna")} for alias in SHARDS})
+
+
+def _digest(alias: str, without: str) -> str:
+    rows = everything(alias, without=without)
+    return hashlib.sha256(repr(sorted(rows.items())).encode()).hexdigest()
+
+
+urlpatterns = [
+    path("privacy/", include("edna.urls")),
+    path("log-in/<str:alias>", log_in),
+    path("look", look),
+]
+
+
+class Quiet(WSGIRequestHandler):
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def serve() -> None:
+    server = ThreadedWSGIServer(("127.0.0.1", 0), Quiet)
+    server.set_app(StaticFilesHandler(get_wsgi_application()))
+    made = settings.SCRATCH / "address.new"
+    made.write_text(f"http://localhost:{server.server_port}")
+    made.rename(settings.SCRATCH / "address")
+    server.serve_forever()
+
+
+if __name__ == "__main__":
+    migrate()
+    both()
+    with override_settings(ROOT_URLCONF=sys.modules[__name__]):
+        serve()
