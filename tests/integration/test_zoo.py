@@ -235,6 +235,25 @@ def test_what_was_handed_over_waits_for_the_keys_in_all_chunks(zoo: Any) -> None
     assert application_dump() == before
 
 
+def test_a_pseudoprincipal_that_has_something_in_its_list_stays_and_so_do_references_to_it(zoo: Any) -> None:  # noqa: F811
+    """Whoever leaves with the key takes their pseudoprincipals along, and what names them is emptied; not of one that may be needed."""
+    one, two = party(1), party(2)
+    court.Moderation.objects.create(moderator=one.user, user=two.user, reason="spam")
+    court.Moderation.objects.create(moderator=one.user, user=two.user, reason="rude")
+    before, clean = application_dump(), edna_dump()
+    edna.disguise_all("zoo.court-mask")
+    needed, free = court.Moderation.objects.order_by("pk")
+    edna.disguise("zoo.court-hush", needed.moderator)
+    one.disguise("zoo.court-depart", with_key=True)
+    assert court.Moderation.objects.get(pk=needed.pk).moderator == needed.moderator
+    assert court.Moderation.objects.get(pk=free.pk).moderator is None
+    assert not court.Party.objects.filter(pk=free.moderator_id).exists()
+    for each in (one, two):
+        each.reveal_everything()
+    assert application_dump() == before
+    assert edna_dump() == clean
+
+
 def test_a_change_between_two_equal_disguises_is_not_overwritten(zoo: Any) -> None:  # noqa: F811
     """What stands there is what the second disguise wrote; the application's change lies between them."""
     one = customer()

@@ -160,6 +160,8 @@ class Effect:
     policies: Mapping[str, str] = field(default_factory=dict)
     #: Of a modification: what its placeholders may ask for of the person's own row.
     person: Mapping[str, Any] = field(default_factory=dict)
+    #: Of a reference that is emptied: the row that it names, which goes.
+    named: Row | None = None
 
 
 #: A record that is not restored: its row, why in a word, the bags that it may be in, and what is in the way.
@@ -416,7 +418,7 @@ class Oracle:
                 for gone in removals.values():
                     named = gone.row.model is target_model and gone.row.value(relation.target_field.attname) == value
                     if named and value is not None and row not in removals:
-                        changes.append(Effect("empty", row, gone.target, {relation.attname: None}))
+                        changes.append(Effect("empty", row, gone.target, {relation.attname: None}, named=gone.row))
         changes += [each for each in stays if each.kind != "stays"]
         for step in disguise.steps():
             if isinstance(step, Remove):
@@ -608,9 +610,10 @@ class Oracle:
         new: list[tuple[Row, str, Layer]] = []
         for effect in effects:
             person, receipt = persons[effect.target], receipts[effect.target]
+            going = effect.row if effect.kind == "remove" else effect.named
+            if going is not None and going.stands_for is not None and going.key in after[self.principal]:
+                continue  # spared: others, or records of its own, need it; nobody can tell which from outside
             if effect.kind == "remove":
-                if effect.row.stands_for is not None and effect.row.key in after[self.principal]:
-                    continue  # spared: others, or records of its own, need it; nobody can tell which from outside
                 assert effect.row.gone is None
                 effect.row.gone = gone = self.gone(effect, receipts, persons)
                 if gone.together:
