@@ -329,11 +329,11 @@ def test_two_processes_share_one_receipt(community: Community, monkeypatch: pyte
     ann = community.ann
     real, receipts = disguising._Disguising.do, []
 
-    def do(self: Any, part: Part) -> None:
+    def do(self: Any, part: Part) -> bool:
         if self.chunk.number == 2 and not receipts:
             monkeypatch.setattr(disguising._Disguising, "do", real)
             receipts.append(ann.disguise(ANON))
-        real(self, part)
+        return real(self, part)
 
     monkeypatch.setattr(disguising._Disguising, "do", do)
     receipts.append(ann.disguise(ANON))

@@ -17,11 +17,11 @@ from edna.db import transactions
 from edna.db.cursors import connection_of
 from edna.db.rows import Row
 from edna.engine.books import under_way
-from edna.engine.chunks.parts import Part, split
+from edna.engine.chunks.parts import split
 from edna.engine.disguising import execute as disguising
 from edna.engine.planning import plan as planning
 from edna.engine.planning.scope import Scope
-from edna.engine.planning.steps import Plan, Target
+from edna.engine.planning.steps import Part, Plan, Target
 from edna.errors import PrincipalNotRegistered
 from edna.records.chain import Chunk
 from edna.records.locator import Locator, Receipt
@@ -39,10 +39,12 @@ def disguise(
     *,
     params: Mapping[str, Any],
     using: str,
+    everybody: bool = False,
     require: Callable[[], object] | None = None,
 ) -> Receipt:
     """Disguise one principal chunk by chunk. ``target`` stays what it was: whom earlier chunks make is not disguised by later ones.
-    ``require`` is called once the first chunk has locked the account; what it raises, it raises before anything is done.
+    ``everybody``: the others are disguised as well. ``require`` is called once the first chunk has locked the account; what it raises,
+    it raises before anything is done.
 
     If it is interrupted, the chunks that are done stay, and can be revealed; doing it again disguises what is left, under the same
     receipt. Should somebody reveal all of it in the meantime, the rest gets a receipt of its own.
@@ -50,7 +52,7 @@ def disguise(
     Raises:
         django.db.IntegrityError: the database refused a chunk several times, with rows read anew each time.
     """
-    return _Disguising(cls, target, params, using, require).work()
+    return _Disguising(cls, target, params, using, require, everybody=everybody).work()
 
 
 class Overseer(Protocol):
@@ -125,7 +127,8 @@ class _Disguising:
         for attempt in range(_ATTEMPTS):
             try:
                 for part in split(self.cls, self.target, params=self.params, using=self.using):
-                    self.do(part)
+                    while self.do(part):
+                        pass
                 break
             except IntegrityError:
                 # Somebody has added a row meanwhile that refers to one of the chunk: it comes before the others the next time.
@@ -133,21 +136,25 @@ class _Disguising:
                     raise
         return self.finish()
 
-    def do(self, part: Part) -> None:
-        """One chunk, if it still has rows."""
-        done = self._committed(lambda: self._do(part))
-        for table, keys in part.items():
-            # What a step about a child modifies may lie in the table of a parent, under the same key.
-            for each in coverage.tables_of_object(table):
-                self.finished.setdefault(each, set()).update(keys)
-        if done:
+    def do(self, part: Part) -> bool:
+        """One chunk, if it still has rows; whether the same part may have another."""
+        plan = self._committed(lambda: self._do(part))
+        if plan.rows:
             self.chunk = self.chunk.next
+        for table, keys in part.items():
+            if not isinstance(keys, int):
+                # What a step about a child modifies may lie in the table of a parent, under the same key.
+                for each in coverage.tables_of_object(table):
+                    self.finished.setdefault(each, set()).update(keys)
+        steps = [step for step in (*plan.removals, *plan.changes) if step.table.model in part]
+        at_a_time = sum(meant for meant in part.values() if isinstance(meant, int))
+        return 0 < at_a_time <= sum(len(step.rows) for step in steps)
 
-    def _do(self, part: Part) -> bool:
+    def _do(self, part: Part) -> Plan:
         prepared = self._plan(part)
         if prepared.rows:
             self._execute(prepared, more_to_come=True)
-        return bool(prepared.rows)
+        return prepared
 
     def finish(self) -> Receipt:
         """The last chunk: everything that is left, with what was added meanwhile."""

@@ -1,6 +1,7 @@
 """Cuts a disguise into parts, each of at most so many rows: what a chunk is about.
 
-Holds the primary keys of all rows in memory. Reads; locks and changes nothing, so that a part may have lost rows when its turn comes.
+Holds the primary keys of rows in memory, but for tables whose rows are one person's alone and vanish from among theirs one by one: of
+these it says how many at a time. Reads; locks and changes nothing, so that a part may have lost rows when its turn comes.
 """
 
 from __future__ import annotations
@@ -18,39 +19,44 @@ from edna.engine.chunks.units import links_within, units_of
 from edna.engine.graph.references import key_of
 from edna.engine.planning.selection import Selection
 from edna.engine.planning.statements import CompiledStep, compiled_disguise, owner_keys
-from edna.engine.planning.steps import Target
+from edna.engine.planning.steps import Part, Target
 from edna.spec import Decorrelate, Disguise
 
-#: Of some tables, the rows that a chunk is about, by their keys.
-Part = dict[type[Model], Collection[Row]]
+#: Of some tables, primary keys.
+_Keys = Mapping[type[Model], Collection[Row]]
 
 #: Databases take a bounded number of parameters in one statement.
 _MOST_KEYS = 10_000
 
 
 def split(cls: type[Disguise], target: Target, *, params: Mapping[str, Any], using: str) -> list[Part]:
-    """What each chunk but the last is about, in their order. The last one is about the principal's own row, and all that is left."""
+    """What each chunk but the last is about, in their order; where it is a number, all those that follow each other until a table has no
+    more. The last one is about the principal's own row, and all that is left."""
     model = registry.principal_model_for(cls)
     owners = [key_of(model, str(entry.reference), using=using) for entry in target.owners if entry.attached]
     most = min(conf.chunk_rows(), _MOST_KEYS)
-    parts: list[Part] = [{}]
+    parts: list[Part] = []
+    chunk: dict[type[Model], list[Row]] = {}
     rows = 0
     for unit in units_of(compiled_disguise(cls, using=using).steps):
         if table_of(model).model in unit.tables:
             break
         scan = _Scan(cls, params, owners, using, ordered=unit.ordered)
-        for step in unit.steps:
-            scan.look(step)
+        bound = most if len(owners) == 1 and unit.vanishes else None
+        if any(scan.look(step, most=bound) for step in unit.steps):
+            parts += [chunk, {unit.tables[0]: most}]
+            chunk, rows = {}, 0
+            continue
         pieces = scan.pieces(most) if unit.divisible else [scan.rows]
         for piece in pieces:
             size = sum(map(len, piece.values()))
             if rows and rows + size > most:
-                parts.append({})
-                rows = 0
+                parts.append(chunk)
+                chunk, rows = {}, 0
             for table in unit.tables:
-                parts[-1][table] = [*parts[-1].get(table, ()), *piece.get(table, ())]
+                chunk.setdefault(table, []).extend(piece.get(table, ()))
             rows += size
-    return parts
+    return [part for part in (*parts, chunk) if any(part.values())]
 
 
 @dataclass
@@ -69,7 +75,8 @@ class _Scan:
     referred: dict[Any, Row] = field(default_factory=dict)
     refers: list[tuple[Row, Any]] = field(default_factory=list)
 
-    def look(self, step: CompiledStep) -> None:
+    def look(self, step: CompiledStep, *, most: int | None) -> bool:
+        """Whether there are more rows than ``most``; then it knows some of them."""
         transformation = step.transformation
         paths = owner_keys(transformation, registry.principal_model_for(self.cls))
         grouped = isinstance(transformation, Decorrelate) and transformation.group_by
@@ -82,10 +89,12 @@ class _Scan:
         )
         shared = transformation.together if isinstance(transformation, Decorrelate) else None
         known = self.rows.setdefault(step.node, {})
+        if selection is not None and most is not None:
+            selection = selection.first(most + 1, using=self.using)
         found = selection.run(owners=self.owners, params=self.params, using=self.using) if selection else []
         if not groups and not links:
             known.update(dict.fromkeys(found))
-            return
+            return most is not None and len(found) > most
         width, behind = len(names), len(names) + len(groups)
         for row in found:
             key = row[:width]
@@ -95,8 +104,9 @@ class _Scan:
             for link, start in zip(links, range(behind, len(row), 2), strict=True):
                 self.refers.append((key, (link.label, row[start])))
                 self.referred[link.label, row[start + 1]] = key
+        return False
 
-    def pieces(self, most: int) -> Iterator[Part]:
+    def pieces(self, most: int) -> Iterator[_Keys]:
         """Of a divisible unit, pieces of at most so many rows, but for what belongs together and is more; at least one."""
         if len(self.rows) == 1 and not self.groups and not self.refers:
             ((table, rows),) = self.rows.items()
@@ -112,7 +122,7 @@ class _Scan:
             piece += keys
         yield self._part(piece)
 
-    def _part(self, keys: Sequence[Row]) -> Part:
+    def _part(self, keys: Sequence[Row]) -> _Keys:
         if len(self.rows) == 1:
             return dict.fromkeys(self.rows, keys)
         return {table: [key for key in keys if key in known] for table, known in self.rows.items()}

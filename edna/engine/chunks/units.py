@@ -33,6 +33,20 @@ class Unit:
     divisible: bool
     ordered: bool
 
+    @property
+    def vanishes(self) -> bool:
+        """Whether each row, as it is disguised, is no more among those that the only step means, whoever else there is; and any of them may
+        go first."""
+        if not self.divisible or len(self.steps) != 1 or len(self.tables) != 1 or families.links_of(self.tables[0]):
+            return False
+        (step,) = self.steps
+        transformation = step.transformation
+        if step.names is None or len(transformation.owners) != 1 or any(links_within(step.node)):
+            return False
+        if isinstance(transformation, Decorrelate):
+            return transformation.column == transformation.owners[0] and not transformation.group_by
+        return isinstance(transformation, Remove)
+
 
 def units_of(steps: Sequence[CompiledStep]) -> Iterator[Unit]:
     """The disguise's tables, in their order."""

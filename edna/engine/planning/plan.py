@@ -81,7 +81,7 @@ def build(scope: Scope, *, part: Part | None = None, finished: Finished | None =
     prepared = _prepared(scope)
     chosen: Iterable[CompiledStep] = prepared.steps
     if part is not None:
-        chosen = _of_part(part, scope)
+        chosen = _of_part(part, prepared.steps, scope)
     elif finished:
         chosen = _of_what_is_left(prepared.steps, finished)
     steps = _found(_finding(scope), chosen, scope, most=None)
@@ -144,10 +144,13 @@ def _lock_principals_first(prepared: Compiled, finding: Finding, scope: Scope) -
         finding.leave_out_empty(prepared.probe)
 
 
-def _of_part(part: Part, scope: Scope) -> Iterator[CompiledStep]:
-    for step in compiled_for_keys(scope.disguise, using=scope.using, lock=scope.lock):
-        keys = part.get(step.node, ())
-        yield replace(step, keys=keys) if keys else step.without_rows()
+def _of_part(part: Part, steps: Sequence[CompiledStep], scope: Scope) -> Iterator[CompiledStep]:
+    for whole, by_key in zip(steps, compiled_for_keys(scope.disguise, using=scope.using, lock=scope.lock), strict=True):
+        meant = part.get(whole.node, ())
+        if isinstance(meant, int):
+            yield whole.first(meant, using=scope.using)
+        else:
+            yield replace(by_key, keys=meant) if meant else by_key.without_rows()
 
 
 def _of_what_is_left(steps: Sequence[CompiledStep], finished: Finished) -> Iterator[CompiledStep]:

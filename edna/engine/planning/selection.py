@@ -98,6 +98,14 @@ class Selection:
         """Whether it reads several tables, or one several times."""
         return len(self.tables) > 1
 
+    def first(self, number: int, *, using: str) -> Selection:
+        """One that finds so many of these rows, whichever come first along the index that the database takes."""
+        if number not in self._first:
+            query = self.query.clone()
+            query.clear_ordering(force=True)
+            self._first[number] = self._limited(query, number, using=using)
+        return self._first[number]
+
     def within(self, most: int, *, using: str) -> Selection:
         """One that may end as soon as it has found more rows than ``most``, where the database goes along the same index then.
 
@@ -109,21 +117,28 @@ class Selection:
         return self._within[most]
 
     def _ending_within(self, most: int, *, using: str) -> Selection:
-        connection, query = connection_of(using), self.query.clone()
-        query.clear_ordering(force=True)
-        if connection.vendor == "postgresql":
-            key = query.model._meta.pk if query.model else None
-            if key is None or query.distinct or query.combinator or array_types([key], connection) != ["bigint"]:
-                return self
-            query.add_ordering(F("pk") + 0)
-        elif connection.vendor != "mysql":
+        connection = connection_of(using)
+        if connection.vendor == "mysql":
+            return self.first(most + 1, using=using)
+        query = self.query.clone()
+        key = query.model._meta.pk if query.model else None
+        if key is None or query.distinct or query.combinator or array_types([key], connection) != ["bigint"]:
             return self
-        query.set_limits(high=most + 1)
+        query.clear_ordering(force=True)
+        query.add_ordering(F("pk") + 0)
+        return self._limited(query, most + 1, using=using)
+
+    def _limited(self, query: Query, number: int, *, using: str) -> Selection:
+        query.set_limits(high=number)
         sql, params = query.get_compiler(using=using).as_sql()
         return replace(self, sql=sql, params=tuple(params))
 
     @functools.cached_property
     def _within(self) -> dict[int, Selection]:
+        return {}
+
+    @functools.cached_property
+    def _first(self) -> dict[int, Selection]:
         return {}
 
     def run(

@@ -51,6 +51,11 @@ class CompiledStep:
         """The same step, which finds nothing and asks nobody."""
         return replace(self, selection=None, keys_only=False)
 
+    def first(self, number: int, *, using: str) -> CompiledStep:
+        """The same step, which finds so many of its rows."""
+        assert self.selection is not None
+        return replace(self, selection=self.selection.first(number, using=using))
+
     @property
     def finds_principals(self) -> bool:
         """Whether its selection is of the principals' own rows, each of them, and locks those if it is to lock."""

@@ -30,8 +30,8 @@ _VOICE_BYTES: Final = 70
 #: What a bag takes that has nearly nothing in it.
 _SMALLEST_BAG_BYTES: Final = 1_150
 
-#: Of some tables, the raw primary keys that are meant.
-Part = Mapping[type[Model], Collection[Row]]
+#: Of some tables, the raw primary keys that are meant; or how many rows, whichever the database finds first.
+Part = Mapping[type[Model], Collection[Row] | int]
 #: Of some tables, the rows that have been dealt with, by their keys.
 Finished = Mapping[type[Model], Collection[Row]]
 
