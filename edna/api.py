@@ -240,12 +240,12 @@ def disguise(
         ErasureRefused, BagError: with ``keep_no_way_back`` and ``unlocked``, an earlier disguise cannot be erased.
     """
     throttle.admit()
-    found = registry.get(name)
+    cls = registry.get(name)
     if keep_no_way_back:
-        disguise_and_reveal.disguise_for_good(found, principal, params=params, unlocked=unlocked, operator=operator)
+        disguise_and_reveal.disguise_for_good(cls, principal, params=params, unlocked=unlocked, operator=operator)
         return None
     return disguise_and_reveal.disguise(
-        found, principal, params=params, unlocked=unlocked, atomic=atomic, operator=operator
+        cls, principal, params=params, unlocked=unlocked, atomic=atomic, operator=operator
     )
 
 
@@ -255,20 +255,25 @@ def disguise_all(
     *,
     params: Mapping[str, Any] | None = None,
     staff: bool = True,
+    atomic: bool = True,
+    hand_over: Callable[[Sequence[Receipt]], None] | None = None,
     progress: Callable[[int, int], None] | None = None,
     operator: str = "",
 ) -> list[Receipt]:
     """Apply a disguise to every principal who owns a row that it means, pseudoprincipals included; needs no secret.
 
-    All or nothing, in one transaction. Without ``staff``, those stay as they are who run the site (``EDNA["STAFF"]``).
-    ``progress(done, total)`` is called after each batch of principals. The audit trail notes it, under the name of the ``operator``.
+    All or nothing, in one transaction. If not ``atomic``, in parts of some hundreds, so that locks and memory do not grow with people;
+    if that is interrupted, who was disguised stays so, and nobody knows who is left: a job (`edna.operations`) does.
+    ``hand_over(receipts)`` gets those of a part before it is committed; otherwise they are returned. ``progress(done, total)`` is called
+    after each. Without ``staff``, those stay as they are who run the site (``EDNA["STAFF"]``). The audit trail names the ``operator``.
 
     Raises:
-        UnregisteredOwners: some of those rows belong to somebody without a key; nothing was changed.
+        UnregisteredOwners: some of those rows belong to somebody without a key; nothing was changed. DatabaseBusy, ConstraintRefused.
     """
     throttle.admit()
+    cls = registry.get(name)
     return disguise_and_reveal.disguise_all(
-        registry.get(name), params=params, staff=staff, progress=progress, operator=operator
+        cls, params=params, staff=staff, atomic=atomic, hand_over=hand_over, progress=progress, operator=operator
     )
 
 
@@ -377,8 +382,7 @@ def history(unlocked: Unlocked) -> list[HistoryEntry]:
 def waiting(unlocked: Unlocked) -> list[Waiting]:
     """What still waits of disguises that this principal has taken back, newest first: what is held, why, what could come back by now.
 
-    Reads only, and calls no function of the application. A disguise that nobody has tried to reveal is not among it.
-    """
+    Reads only, and calls no function of the application. A disguise that nobody has tried to reveal is not among it."""
     return what_waits.of(unlocked)
 
 
@@ -396,11 +400,8 @@ def export(unlocked: Unlocked) -> dict[str, Any]:
 
 
 def export_files(unlocked: Unlocked) -> list[OwnFile]:
-    """The files that `export` names, of rows that are there and of bags, each with ``pieces()``, which reads its content. Reads only.
-
-    Raises:
-        ReceiptForeign: one of the receipts given to `unlock` is somebody else's.
-    """
+    """The files that `export` names, of rows that are there and of bags, each with ``pieces()``, which reads its content. Reads only, and
+    raises what `export` does."""
     return own_files.of(unlocked)
 
 
@@ -410,8 +411,7 @@ def export_sealed(unlocked: Unlocked, *, recovery_code: RecoveryCode | str | Non
     Nothing in it is in the clear, and no key. It opens with the secret key; with ``recovery_code`` given, with that code as well.
 
     Raises:
-        ReceiptForeign: one of the receipts given to `unlock` is somebody else's.
-        RecoveryCodeMalformed: mistyped.
+        ReceiptForeign: as `export`. RecoveryCodeMalformed: mistyped.
     """
     return sealed_file.text(unlocked, recovery_code)
 

@@ -8,7 +8,7 @@ A little long: disguising and revealing refuse for the same reasons, and whole a
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
@@ -24,6 +24,7 @@ from edna.engine.books.measurements import measuring
 from edna.engine.by_hand import session
 from edna.engine.by_hand.session import Session
 from edna.engine.chunks import disguise as disguising_in_chunks
+from edna.engine.chunks import everybody
 from edna.engine.chunks import reveal as revealing_in_chunks
 from edna.engine.disguising import execute as disguising
 from edna.engine.erasing import erase as erasing
@@ -33,7 +34,7 @@ from edna.engine.layers.acceptance import Accepted, require_held, rows_to_give_u
 from edna.engine.planning import plan as planning
 from edna.engine.planning.scope import Scope
 from edna.engine.planning.steps import Plan, Target
-from edna.engine.principals import entries_of, identity_at_work, require_registered
+from edna.engine.principals import entries_of, identity_at_work, owners_of_rows
 from edna.engine.revealing import reveal as revealing
 from edna.errors import ConstraintRefused, DatabaseBusy, NotYours, PrincipalNotRegistered
 from edna.records.chain import chunks_of
@@ -42,13 +43,11 @@ from edna.registry import ByHand
 from edna.spec import Disguise, validated_params
 from edna.store import Entry, serverkeys
 
-#: Principals that a global disguise takes at once: enough to make statements cheap, few enough to fit memory.
-_TARGETS_AT_ONCE = 500
-
 #: What an error in the middle of several transactions says instead of "nothing was changed".
 _STAYS = "The chunks that were done before stay as they are: `edna.history` shows them, and trying again does the rest."
+#: The same of everybody.
+_DISGUISED_STAY = "Who was disguised before stays so, and finds the receipt with their key."
 
-Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 Params = Mapping[str, Any]
@@ -253,58 +252,49 @@ def disguise_all(
     *,
     params: Params | None,
     staff: bool,
-    progress: Callable[[int, int], None] | None,
+    progress: everybody.Progress | None,
+    atomic: bool,
+    hand_over: everybody.HandOver | None,
     operator: str,
 ) -> list[Receipt]:
-    """Disguise everybody who owns a row that the disguise means, some hundreds at once, in one transaction."""
+    """Disguise everybody who owns a row that the disguise means: in one transaction, or in parts."""
     given = validated_params(cls, params)
     model = registry.principal_model_for(cls)
     using = registry.database(model)
     serverkeys.require(using=using)
 
-    def work() -> list[Receipt]:
-        everybody = _everybody(cls, given, staff=staff, using=using)
+    def those_meant(*, lock: bool) -> list[str]:
+        but = set() if staff else the_staff.references(model, using=using)
+        return owners_of_rows(cls, given, but=but, lock=lock, using=using)[0]
+
+    def note(principals: int) -> None:
+        if principals:
+            acts.add("disguise", operator=operator, disguise=cls.name, principals=principals, whom="everybody")
+
+    def in_one() -> list[Receipt]:
+        meant = those_meant(lock=True)
+        receipts = everybody.disguise_in_one(cls, meant, params=given, progress=progress, using=using)
+        note(len(receipts))
+        if hand_over is None:
+            return receipts
+        hand_over(receipts)
+        return []
+
+    def in_parts() -> list[Receipt]:
+        meant = those_meant(lock=False)
+        # Before the first part: none of them is to be done that nothing tells of.
+        note(len(meant))
         receipts: list[Receipt] = []
-        for part in _batched(everybody):
-            # Read anew: an earlier batch may have put something into their lists.
-            targets = [Target(entry, (entry,)) for entry in entries_of(model, part, lock=True, using=using)]
-            planning.lock_principals(model, targets, using=using)
-            scope = Scope(cls, targets, params=given, using=using, lock=True, first_owner_only=True)
-            receipts += disguising.execute(planning.build(scope), now=clock.now(), using=using)
-            if progress is not None:
-                progress(len(receipts), len(everybody))
-        if receipts:
-            acts.add("disguise", operator=operator, disguise=cls.name, principals=len(receipts), whom="everybody")
+        keep = receipts.extend if hand_over is None else hand_over
+        everybody.disguise_in_parts(cls, meant, params=given, progress=progress, hand_over=keep, using=using)
         return receipts
 
-    return _applied(cls, work, using=using)
+    if atomic:
+        return _applied(cls, in_one, using=using)
+    return _applied(cls, in_parts, using=None, stays=_DISGUISED_STAY)
 
 
-def _everybody(cls: type[Disguise], params: Params, *, staff: bool, using: str) -> list[str]:
-    """References of all who own a row that the disguise means, under locks.
-
-    Raises:
-        UnregisteredOwners: one of them has no key.
-    """
-    model = registry.principal_model_for(cls)
-    references = planning.owners_with_rows(cls, params, using=using)
-    if not staff:
-        references -= the_staff.references(model, using=using)
-    registered = [
-        str(entry.reference)
-        for part in _batched(sorted(references))
-        for entry in entries_of(model, part, lock=True, using=using)
-    ]
-    require_registered(cls, references - set(registered), using=using)
-    return registered
-
-
-def _batched(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
-    for start in range(0, len(items), _TARGETS_AT_ONCE):
-        yield items[start : start + _TARGETS_AT_ONCE]
-
-
-def _applied(cls: type[Disguise], work: Callable[[], Result], *, using: str | None) -> Result:
+def _applied(cls: type[Disguise], work: Callable[[], Result], *, using: str | None, stays: str = _STAYS) -> Result:
     """``work()`` in a transaction, or without, if it makes its own: several."""
     try:
         return work() if using is None else transactions.run(work, using=using)
@@ -313,11 +303,11 @@ def _applied(cls: type[Disguise], work: Callable[[], Result], *, using: str | No
     except DatabaseBusy as error:
         if using is not None:
             raise
-        raise DatabaseBusy(f"The database was too busy in the middle of {cls.name}. {_STAYS}") from error
+        raise DatabaseBusy(f"The database was too busy in the middle of {cls.name}. {stays}") from error
     # Outside of the handler: the database's words quote the values of rows, and end up in logs.
     raise ConstraintRefused(
         f"The database refused {cls.name}: one of its constraints would be broken. "
-        f"{_STAYS if using is None else 'Nothing was changed.'} "
+        f"{stays if using is None else 'Nothing was changed.'} "
         "Cover every table that refers to what is removed, and give unique columns unique placeholders."
     )
 

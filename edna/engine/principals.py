@@ -7,8 +7,8 @@ and disguises nothing.
 from __future__ import annotations
 
 import datetime
-from collections.abc import Collection, Iterable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from typing import Any, Final, TypeVar
 
 from django.apps import apps
 from django.db.models import Model
@@ -19,9 +19,13 @@ from edna.engine.bags import ownership
 from edna.engine.bags.capability import Unlocked
 from edna.engine.books import departure, expiry_dates
 from edna.engine.graph.references import key_of, reference_of, without_row
+from edna.engine.planning import plan as planning
 from edna.engine.searched_shards import the_one_with
 from edna.errors import DatabaseNotChosen, NotYours, PrincipalError, UnregisteredOwners
 from edna.spec import Disguise
+
+#: References that are looked up in one statement.
+_LOOKED_UP_AT_ONCE: Final = 5_000
 
 Principal = TypeVar("Principal", bound=Model)
 
@@ -84,6 +88,27 @@ def unregistered(principals: Iterable[Principal]) -> list[Principal]:
         for principal, place in zip(given, places, strict=True)
         if place is None or (place[0]._meta.label_lower, place[2], place[1]) not in registered
     ]
+
+
+def owners_of_rows(
+    disguise: type[Disguise], params: Mapping[str, Any], *, but: Set[str], lock: bool = False, using: str
+) -> tuple[list[str], int]:
+    """References of all who own a row that the disguise means, ``but`` these; and how many of these do.
+
+    Raises:
+        UnregisteredOwners: one of them has no key.
+    """
+    found = planning.owners_with_rows(disguise, params, using=using)
+    spared = len(found & but)
+    found -= but
+    label = registry.principal_model_for(disguise)._meta.label_lower
+    references: list[str] = []
+    wanted = sorted(found)
+    for start in range(0, len(wanted), _LOOKED_UP_AT_ONCE):
+        part = wanted[start : start + _LOOKED_UP_AT_ONCE]
+        references += sorted(store.references_there(label, part, lock=lock, using=using))
+    require_registered(disguise, found.difference(references), using=using)
+    return references, spared
 
 
 def require_registered(disguise: type[Disguise], without_key: Collection[str], *, using: str) -> None:

@@ -262,9 +262,9 @@ def _named(model: str, references: Iterable[str], names: Sequence[str], *, lock:
     return rows.read_where(_ENTRIES, names, "reference", wanted, lock=lock, using=using, also=also)
 
 
-def references_there(model: str, references: Iterable[str], *, using: str) -> set[str]:
+def references_there(model: str, references: Iterable[str], *, lock: bool = False, using: str) -> set[str]:
     """Those that have an entry. Reads no more of the entries than that: their lists may be long."""
-    found = _named(model, references, ("reference",), lock=False, using=using)
+    found = _named(model, references, ("reference",), lock=lock, using=using)
     return {whole_reference(short) for (short,) in found}
 
 

@@ -358,11 +358,12 @@ def test_disguise_goes_on_when_told(bea: Student, typed: Any) -> None:
     assert ran.json["receipt"].startswith("edna1:")
 
 
-def test_disguise_everybody(bea: Student, typed: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("how", [(), ("--parts",)], ids=["in-one", "in-parts"])
+def test_disguise_everybody(bea: Student, typed: Any, tmp_path: Path, how: tuple[str, ...]) -> None:
     carl = enrol("carl@example.org")
     answer_everything(carl)
     before, path = application_dump(), tmp_path / "receipts.txt"
-    ran = typed("edna_disguise", ANONYMISE_ALL, "--all", "--yes", "--receipts", path)
+    ran = typed("edna_disguise", ANONYMISE_ALL, "--all", "--yes", "--receipts", path, *how)
     assert ran.code == 0
     assert "disguised 2 principals" in ran.out
     assert "2 of 2" in ran.err
@@ -406,6 +407,12 @@ def test_receipts_never_overwrite_a_file(bea: Student, typed: Any, tmp_path: Pat
 def test_receipts_are_for_all(bea: Student, typed: Any, tmp_path: Path) -> None:
     ran = typed("edna_disguise", DELETE, "--principal", "bea@example.org", "--yes", "--receipts", tmp_path / "r")
     refused(ran, "--all", code=2)
+
+
+def test_parts_are_of_everybody_and_not_of_a_job(bea: Student, typed: Any) -> None:
+    with nothing_changes():
+        refused(typed("edna_disguise", DELETE, "--principal", bea.user.pk, "--yes", "--parts"), "--all", code=2)
+        refused(typed("edna_disguise", ANONYMISE_ALL, "--all", "--yes", "--parts", "--job"), "--job", code=2)
 
 
 def test_a_disk_that_is_full_loses_no_receipt(

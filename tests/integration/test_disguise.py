@@ -13,9 +13,8 @@ from django.db.models import JSONField, Value
 from django.db.models.signals import post_delete, pre_delete
 
 import edna
-from apps.websubmit.models import Answer, Lecture, Question, User
+from apps.websubmit.models import Answer, User
 from edna import Decorrelate, Disguise, Held, Reason, store
-from edna.engine import disguise_and_reveal
 from edna.errors import EdnaError
 from edna.testing import application_dump
 from tests.support import (
@@ -555,52 +554,6 @@ def test_every_kind_of_pseudoprincipal_key_works(settings: Any, mode: str) -> No
     else:
         # SQLite's own table of counters remembers the largest key.
         assert application_dump() | {"sqlite_sequence": []} == before | {"sqlite_sequence": []}
-
-
-@pytest.mark.once
-def test_a_global_disguise_without_rows_does_nothing() -> None:
-    enrol()
-    with nothing_changes():
-        assert edna.disguise_all(ANONYMISE_ALL) == []
-
-
-@pytest.mark.once
-def test_a_global_disguise_reports_its_progress() -> None:
-    make_course()
-    answer_everything(*enrol_many(3))
-    seen: list[tuple[int, int]] = []
-    edna.disguise_all(ANONYMISE_ALL, progress=lambda done, total: seen.append((done, total)))
-    assert seen == [(3, 3)]
-
-
-def test_batches_of_a_global_disguise_cover_everybody_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """More principals than are taken at once: each gets one receipt, and everybody can go back."""
-    monkeypatch.setattr(disguise_and_reveal, "_TARGETS_AT_ONCE", 3)
-    make_course()
-    students = enrol_many(8)
-    answer_everything(*students)
-    before = application_dump()
-    receipts = edna.disguise_all(ANONYMISE_ALL)
-    assert len(set(receipts)) == 8
-    assert not Answer.objects.filter(author__is_anon=False).exists()
-    for student in students:
-        assert len(student.history()) == 1
-        student.reveal_everything()
-    assert application_dump() == before
-
-
-def test_a_sentinel_owner_or_an_unregistered_one_stops_a_global_disguise_before_it_starts() -> None:
-    """Behaviours 27: a clear error, nothing half-applied."""
-    make_course()
-    bea = enrol()
-    answer_everything(bea)
-    stranger = User.objects.create(email="stranger@example.org")
-    Answer.objects.create(author=stranger, question=Question.objects.first(), text="x")
-    with nothing_changes(), pytest.raises(edna.errors.UnregisteredOwners, match=r"1 owner\(s\).*edna_register"):
-        edna.disguise_all(ANONYMISE_ALL)
-    # Of the lecture that the stranger did not answer, everything can be anonymised.
-    other = Lecture.objects.exclude(pk=Question.objects.first().lecture_id).get()
-    assert len(edna.disguise_all("websubmit.anonymize-lecture", params={"lecture": other.pk})) == 1
 
 
 @pytest.mark.once

@@ -429,10 +429,11 @@ def test_what_is_paused_between_two_chunks_goes_on_under_the_same_receipt(
     job = jobs.start(disguise, principals=[student.user])
     real, paused = chunked._Disguising.do, []
 
-    def do(self: Any, part: Any) -> None:
-        real(self, part)
+    def do(self: Any, part: Any) -> bool:
+        again = real(self, part)
         if not paused:
             paused.append(jobs.pause(job.id))
+        return again
 
     monkeypatch.setattr(chunked._Disguising, "do", do)
     with cut_into_chunks(2):
@@ -456,9 +457,10 @@ def test_a_runner_whose_time_is_up_stops_between_two_chunks(
     job = jobs.start(DELETE, principals=[students[0].user])
     real, stop = chunked._Disguising.do, [False]
 
-    def do(self: Any, part: Any) -> None:
-        real(self, part)
+    def do(self: Any, part: Any) -> bool:
+        again = real(self, part)
         stop[0] = True
+        return again
 
     monkeypatch.setattr(chunked._Disguising, "do", do)
     with cut_into_chunks(2):
@@ -481,10 +483,11 @@ def test_who_leaves_by_themselves_between_two_chunks_is_skipped(
     job = jobs.start(ANONYMISE_ALL, principals=[students[0].user])
     real, left = chunked._Disguising.do, []
 
-    def do(self: Any, part: Any) -> None:
-        real(self, part)
+    def do(self: Any, part: Any) -> bool:
+        again = real(self, part)
         if not left:
             left.append(edna.disguise(DELETE, students[0].user, atomic=True))
+        return again
 
     monkeypatch.setattr(chunked._Disguising, "do", do)
     with cut_into_chunks(2):
@@ -502,10 +505,10 @@ def test_a_chunk_that_is_refused_fails_its_principal_alone_and_trying_again_does
     job = jobs.start(DELETE)
     real = chunked._Disguising.do
 
-    def do(self: Any, part: Any) -> None:
+    def do(self: Any, part: Any) -> bool:
         if self.chunk.number == 1 and self.target.entry.reference == unlucky:
             raise IntegrityError("a value of somebody's row")
-        real(self, part)
+        return real(self, part)
 
     monkeypatch.setattr(chunked._Disguising, "do", do)
     with cut_into_chunks(2):

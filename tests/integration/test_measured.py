@@ -93,7 +93,7 @@ def test_leaving_and_returning(bea: Student, gauge: Gauge, commit: Any) -> None:
 
 @pytest.mark.once
 def test_everybody_at_once_is_one_operation(gauge: Gauge, commit: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("edna.engine.disguise_and_reveal._TARGETS_AT_ONCE", 2)
+    monkeypatch.setattr("edna.engine.chunks.everybody._AT_ONCE", 2)
     make_course()
     answer_everything(*enrol_many(5))
     with commit():

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from contextlib import nullcontext
+from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 from django.db import transaction
@@ -23,8 +24,6 @@ from edna.management.base import (
     write_through,
 )
 from edna.management.commands.edna_plan import describe, make_plan, staff_left_out
-
-Result = TypeVar("Result")
 
 
 class Command(EdnaCommand):
@@ -50,10 +49,16 @@ class Command(EdnaCommand):
             "are not kept: people find what is theirs with their key.",
         )
         parser.add_argument(
+            "--parts",
+            action="store_true",
+            help="With --all: some hundreds in each transaction instead of everybody in one, so that locks and memory stay small. "
+            "Whoever is disguised when it is interrupted stays so.",
+        )
+        parser.add_argument(
             "--job",
             action="store_true",
-            help="With --all: batch by batch instead of in one transaction, so that it can be paused, shared with other processes, and "
-            "gone on with after a kill (edna_run, edna_jobs).",
+            help="With --all: in parts, too, of which it is noted who is left: it can be paused, shared with other processes, and gone "
+            "on with after a kill (edna_run, edna_jobs).",
         )
         parser.add_argument(
             "--no-way-back",
@@ -71,6 +76,8 @@ class Command(EdnaCommand):
             raise usage("--receipts goes with --all; the receipt of one person is printed.")
         if options["job"] and (not options["everyone"] or options["receipts"]):
             raise usage("--job goes with --all, and without --receipts: a job hands out none.")
+        if options["parts"] and (not options["everyone"] or options["job"]):
+            raise usage("--parts goes with --all, and without --job, which works in parts anyway.")
         if options["no_way_back"] and options["everyone"] and not options["job"]:
             raise usage("--no-way-back goes with --principal, or with --all --job.")
         if options["job"]:
@@ -134,30 +141,38 @@ class Command(EdnaCommand):
         path = options["receipts"]
         file = new_private_file(path) if path else None
 
+        disguised = 0
+
         def hand_over(receipts: Sequence[api.Receipt]) -> None:
             if file is not None:
                 write_through(file, "".join(f"{receipt}\n" for receipt in receipts))
 
+        def progress(done: int, total: int) -> None:
+            nonlocal disguised
+            disguised = done
+            self.show_progress(done, total)
+
+        # In somebody's transaction nothing is tried again: what is in the file by then would be of no use.
+        whole = file is not None and not options["parts"]
         try:
-            receipts = self._deliver(
-                lambda: api.disguise_all(
+            with transaction.atomic(using=self.using) if whole else nullcontext():
+                api.disguise_all(
                     name,
                     params=params,
                     staff=options["include_staff"],
-                    progress=self.show_progress,
+                    atomic=not options["parts"],
+                    hand_over=hand_over,
+                    progress=progress,
                     operator=operator_of(options),
-                ),
-                hand_over,
-                early=file is not None,
-            )
+                )
         finally:
             if file is not None:
                 file.close()
                 remove_if_empty(path)
         if options["json"]:
-            self.print_json({"disguise": name, "disguised": len(receipts), "receipts": path})
+            self.print_json({"disguise": name, "disguised": disguised, "receipts": path})
         else:
-            self.stdout.write(f"{name}: disguised {len(receipts)} principals." + (f" Receipts: {path}" if path else ""))
+            self.stdout.write(f"{name}: disguised {disguised} principals." + (f" Receipts: {path}" if path else ""))
 
     def _job(self, name: str, params: dict[str, Any], options: dict[str, Any]) -> None:
         from edna.operations import jobs
@@ -182,21 +197,17 @@ class Command(EdnaCommand):
                 f"Not everybody was disguised; manage.py edna_jobs show {job.id} says why.", returncode=PARTIAL
             )
 
-    def _deliver(
-        self, work: Callable[[], Result], hand_over: Callable[[Result], None], *, early: bool = False
-    ) -> Result:
-        """Apply, and hand over the receipts: before the commit where they are the only way back, or a disk may be full."""
-        if not self.client_mode and not early:
-            done = work()
-            try:
-                hand_over(done)
-            except OSError as error:
-                raise CommandError(
-                    f"The disguise was applied, but writing the receipt failed ({error.strerror}); the person's key finds "
-                    "it (edna.history)."
-                ) from error
-            return done
-        with transaction.atomic(using=self.using):
-            done = work()
+    def _deliver(self, work: Callable[[], api.Receipt], hand_over: Callable[[api.Receipt], None]) -> None:
+        """Apply, and hand over the receipt: before the commit where it is the only way back."""
+        if self.client_mode:
+            with transaction.atomic(using=self.using):
+                hand_over(work())
+            return
+        done = work()
+        try:
             hand_over(done)
-        return done
+        except OSError as error:
+            raise CommandError(
+                f"The disguise was applied, but writing the receipt failed ({error.strerror}); the person's key finds "
+                "it (edna.history)."
+            ) from error

@@ -16,15 +16,15 @@ from typing import Any
 
 from django.db.models import Model
 
-from edna import clock, conf, store
+from edna import clock, store
 from edna.db import transactions
 from edna.engine.books.measurements import measuring
 from edna.engine.chunks import disguise as chunks
+from edna.engine.chunks.everybody import plan_for_first
 from edna.engine.disguising import execute as disguising
 from edna.engine.graph.references import reference_of, without_row
 from edna.engine.planning import plan as planning
-from edna.engine.planning.scope import Scope
-from edna.engine.planning.steps import Plan, Target
+from edna.engine.planning.steps import Target
 from edna.operations import audit
 from edna.operations.dormancy import dormant_batches
 from edna.operations.store import jobs as store_jobs
@@ -129,7 +129,9 @@ def _disguise(
     meant = _still_meant(work, [str(entry.reference) for entry in entries])
     targets = [target for target in targets if target.entry.reference in meant]
     people = _rows_of_people(work, meant) if work.schedule else {}
-    plan = _plan(work, targets, divisible=divisible)
+    plan = plan_for_first(
+        work.disguise, targets, params=work.params, everybody=work.everybody, divisible=divisible, using=using
+    )
     if plan is None and targets:
         item = next(item for item in items if item.reference == targets[0].entry.reference)
         return Batch(found=1, last=item.id, large=(item, targets[0]))
@@ -168,25 +170,6 @@ def _rows_of_people(work: Work, references: set[str]) -> dict[str, Model]:
     key = work.model._meta.pk
     found = work.model._base_manager.using(work.using).in_bulk(list(map(key.to_python, references)))
     return {reference_of(work.model, pk): person for pk, person in found.items()}
-
-
-def _plan(work: Work, targets: Sequence[Target], *, divisible: bool) -> Plan | None:
-    """For as many of the targets as have not too many rows for one transaction. None if the first of them has, and is ``divisible``."""
-    while targets:
-        scope = Scope(
-            work.disguise,
-            targets,
-            params=work.params,
-            using=work.using,
-            lock=True,
-            first_owner_only=work.everybody,
-        )
-        bounded = len(targets) > 1 or (divisible and targets[0].entry.natural)
-        plan = planning.build_within(scope, most=conf.chunk_rows() if bounded else None)
-        if plan is not None:
-            return plan
-        targets = targets[: len(targets) // 2]
-    return None
 
 
 # One who has too many rows for a transaction

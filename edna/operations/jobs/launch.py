@@ -9,11 +9,10 @@ from typing import Any, Final
 from django.db import IntegrityError, transaction
 from django.db.models import Model, QuerySet
 
-from edna import clock, conf, logs, registry, signals, store
+from edna import clock, conf, logs, registry, signals
 from edna.db import transactions
 from edna.engine.graph.staff import references as staff_of
-from edna.engine.planning import plan as planning
-from edna.engine.principals import identity_at_work, require_registered
+from edna.engine.principals import identity_at_work, owners_of_rows
 from edna.errors import InvalidParameters, JobRefused
 from edna.operations import audit
 from edna.operations.jobs.job_reports import JobReport, report, reports_of
@@ -21,7 +20,7 @@ from edna.operations.store import jobs as store_jobs
 from edna.spec import Disguise, parsed_params, validated_params
 from edna.store import serverkeys
 
-#: Rows that are looked at in one statement.
+#: Of a selection, so many are in memory as instances.
 _AT_ONCE: Final = 5_000
 #: What is more of a name is cut off, as in the audit trail.
 _LONGEST_OPERATOR: Final = 255
@@ -79,7 +78,7 @@ def start(
         references, number = chosen, left_out
         if references is None:
             spare = spared if staff else spared | staff_of(model, using=using)
-            references, number = _everybody(cls, given, model, but=spare, using=using)
+            references, number = owners_of_rows(cls, given, but=spare, using=using)
         kind = {"everybody": chosen is None, "left_out": number, "schedule": schedule, "job": job_id}
         kind["keep_no_way_back"] = keep_no_way_back
         return _note(references, operator=operator, using=using, disguise=cls.name, params=texts, **kind, **limits)
@@ -152,20 +151,6 @@ def _references(cls: type[Disguise], principals: Iterable[Model]) -> Iterator[st
         if reference not in seen:
             seen.add(reference)
             yield reference
-
-
-def _everybody(
-    cls: type[Disguise], params: Mapping[str, Any], model: type[Model], *, but: set[str], using: str
-) -> tuple[list[str], int]:
-    """Who is to be on the list, and how many of those in ``but`` would be, too."""
-    owners = planning.owners_with_rows(cls, params, using=using)
-    references = list(owners - but)
-    registered: list[str] = []
-    for start_at in range(0, len(references), _AT_ONCE):
-        part = set(references[start_at : start_at + _AT_ONCE])
-        registered += store.references_there(model._meta.label_lower, part, using=using)
-    require_registered(cls, set(references) - set(registered), using=using)
-    return registered, len(owners & but)
 
 
 def tell_runners(job: int, *, using: str) -> None:

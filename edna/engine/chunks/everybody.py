@@ -1,0 +1,149 @@
+"""Disguises everybody who owns a row that a disguise means: all in one transaction, or some hundreds in each.
+
+Invariants: who takes part is decided once, at the beginning; whom the disguise makes is not disguised by it. In parts, somebody is
+disguised as a whole or not at all, but for whoever has more rows than a chunk: they go alone, chunk by chunk. Of those who wait, their
+references alone are in memory. The number of statements depends on parts and tables, not on rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final, TypeVar
+
+from edna import clock, conf, registry, store
+from edna.db import transactions
+from edna.engine.chunks import disguise as chunks
+from edna.engine.disguising import execute as disguising
+from edna.engine.graph.references import without_row
+from edna.engine.planning import plan as planning
+from edna.engine.planning.scope import Scope
+from edna.engine.planning.steps import Plan, Target
+from edna.errors import PrincipalNotRegistered
+from edna.records.locator import Receipt
+from edna.spec import Disguise
+
+#: Principals that are taken at once: enough to make statements cheap, few enough to fit memory.
+_AT_ONCE: Final = 500
+
+Item = TypeVar("Item")
+Params = Mapping[str, Any]
+#: Called after each part: how many are disguised, of how many.
+Progress = Callable[[int, int], None]
+#: Gets the receipts of each part, before it is committed.
+HandOver = Callable[[Sequence[Receipt]], None]
+
+
+def disguise_in_one(
+    cls: type[Disguise], references: Sequence[str], *, params: Params, progress: Progress | None, using: str
+) -> list[Receipt]:
+    """In the caller's transaction."""
+    model = registry.principal_model_for(cls)
+    receipts: list[Receipt] = []
+    for part in _batched(references, _AT_ONCE):
+        # Read anew: an earlier batch may have put something into their lists.
+        targets = [
+            Target(entry, (entry,))
+            for entry in store.entries_by_reference(model._meta.label_lower, part, lock=True, using=using)
+        ]
+        planning.lock_principals(model, targets, using=using)
+        scope = Scope(cls, targets, params=params, using=using, lock=True, first_owner_only=True)
+        receipts += disguising.execute(planning.build(scope), now=clock.now(), using=using)
+        if progress is not None:
+            progress(len(receipts), len(references))
+    return receipts
+
+
+def disguise_in_parts(
+    cls: type[Disguise],
+    references: Sequence[str],
+    *,
+    params: Params,
+    progress: Progress | None,
+    hand_over: HandOver,
+    using: str,
+) -> None:
+    """Each part in a transaction of its own. Who has lost their row or their key meanwhile is left out."""
+    work = _Parts(cls, params, hand_over, using, divisible=chunks.are_possible(cls, using=using))
+    done, size = 0, _AT_ONCE
+    for batch in _batched(references, _AT_ONCE):
+        waiting = batch
+        while waiting:
+            some = waiting[:size]
+            part = transactions.run(partial(work.first_of, some), using=using)
+            if part.large is not None:
+                part = work.large(part.large)
+            # As many as fit are tried at once, and not everybody again.
+            size = max(1, part.done) if part.over < {*some} else min(size * 2, _AT_ONCE)
+            waiting, done = [each for each in waiting if each not in part.over], done + part.done
+            if progress is not None:
+                progress(done, len(references))
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Who is ``over``, and how many of them are disguised; or, alone, who is too ``large`` for one transaction."""
+
+    over: Set[str]
+    done: int = 0
+    large: Target | None = None
+
+
+@dataclass(frozen=True)
+class _Parts:
+    cls: type[Disguise]
+    params: Params
+    hand_over: HandOver
+    using: str
+    divisible: bool
+
+    def first_of(self, references: Sequence[str]) -> _Part:
+        """Those at the beginning who have no more rows together than a chunk. In the caller's transaction."""
+        model = registry.principal_model_for(self.cls)
+        entries = store.entries_by_reference(model._meta.label_lower, references, lock=True, using=self.using)
+        targets = [Target(entry, (entry,)) for entry in entries]
+        planning.lock_principals(model, targets, using=self.using)
+        gone = set(without_row(model, [str(entry.reference) for entry in entries], using=self.using))
+        targets = [target for target in targets if target.entry.reference not in gone]
+        if not targets:
+            return _Part(set(references))
+        plan = plan_for_first(
+            self.cls, targets, params=self.params, everybody=True, divisible=self.divisible, using=self.using
+        )
+        if plan is None:
+            return _Part(set(), large=targets[0])
+        receipts = disguising.execute(plan, now=clock.now(), using=self.using)
+        self.hand_over(receipts)
+        left = {str(target.entry.reference) for target in targets[len(receipts) :]}
+        return _Part(set(references) - left, done=len(receipts))
+
+    def large(self, target: Target) -> _Part:
+        """One who has more rows, chunk by chunk."""
+        over = {str(target.entry.reference)}
+        try:
+            receipt = chunks.disguise(self.cls, target, params=self.params, everybody=True, using=self.using)
+        except PrincipalNotRegistered:  # somebody else has removed the account since
+            return _Part(over)
+        self.hand_over([receipt])
+        return _Part(over, done=1)
+
+
+def plan_for_first(
+    cls: type[Disguise], targets: Sequence[Target], *, params: Params, everybody: bool, divisible: bool, using: str
+) -> Plan | None:
+    """For as many of the targets as have no more rows than a chunk, and for the first of them at least; None if there is none, or if
+    that one has more, and is ``divisible``."""
+    while targets:
+        scope = Scope(cls, targets, params=params, using=using, lock=True, first_owner_only=everybody)
+        bounded = len(targets) > 1 or (divisible and targets[0].entry.natural)
+        plan = planning.build_within(scope, most=conf.chunk_rows() if bounded else None)
+        if plan is not None:
+            return plan
+        targets = targets[: len(targets) // 2]
+    return None
+
+
+def _batched(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:
+    for start in range(0, len(items), size):
+        yield items[start : start + size]

@@ -1,0 +1,217 @@
+"""Everybody at once: in one transaction, or in parts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from django.db import IntegrityError
+
+import edna
+from apps.websubmit.models import Answer, Lecture, Question, User
+from edna import Receipt
+from edna.engine.chunks import everybody
+from edna.engine.disguising import execute
+from edna.errors import ConstraintRefused
+from edna.testing import application_dump
+from tests.support import (
+    ANONYMISE_ALL,
+    DELETE,
+    Student,
+    answer_everything,
+    cut_into_chunks,
+    edna_dump,
+    enrol,
+    enrol_many,
+    make_course,
+    nothing_changes,
+)
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def students() -> list[Student]:
+    """Eight, each with four answers."""
+    make_course()
+    students = enrol_many(8)
+    answer_everything(*students)
+    return students
+
+
+# All in one
+
+
+@pytest.mark.once
+def test_a_global_disguise_without_rows_does_nothing() -> None:
+    enrol()
+    with nothing_changes():
+        assert edna.disguise_all(ANONYMISE_ALL) == []
+
+
+@pytest.mark.once
+def test_a_global_disguise_reports_its_progress() -> None:
+    make_course()
+    answer_everything(*enrol_many(3))
+    seen: list[tuple[int, int]] = []
+    edna.disguise_all(ANONYMISE_ALL, progress=lambda done, total: seen.append((done, total)))
+    assert seen == [(3, 3)]
+
+
+def test_batches_of_a_global_disguise_cover_everybody_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """More principals than are taken at once: each gets one receipt, and everybody can go back."""
+    monkeypatch.setattr(everybody, "_AT_ONCE", 3)
+    make_course()
+    students = enrol_many(8)
+    answer_everything(*students)
+    before = application_dump()
+    receipts = edna.disguise_all(ANONYMISE_ALL)
+    assert len(set(receipts)) == 8
+    assert not Answer.objects.filter(author__is_anon=False).exists()
+    for student in students:
+        assert len(student.history()) == 1
+        student.reveal_everything()
+    assert application_dump() == before
+
+
+def test_a_sentinel_owner_or_an_unregistered_one_stops_a_global_disguise_before_it_starts() -> None:
+    """Behaviours 27: a clear error, nothing half-applied."""
+    make_course()
+    bea = enrol()
+    answer_everything(bea)
+    stranger = User.objects.create(email="stranger@example.org")
+    Answer.objects.create(author=stranger, question=Question.objects.first(), text="x")
+    with nothing_changes(), pytest.raises(edna.errors.UnregisteredOwners, match=r"1 owner\(s\).*edna_register"):
+        edna.disguise_all(ANONYMISE_ALL)
+    # Of the lecture that the stranger did not answer, everything can be anonymised.
+    other = Lecture.objects.exclude(pk=Question.objects.first().lecture_id).get()
+    assert len(edna.disguise_all("websubmit.anonymize-lecture", params={"lecture": other.pk})) == 1
+
+
+# In parts
+
+
+@pytest.fixture
+def parts_of_three(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(everybody, "_AT_ONCE", 3)
+
+
+class Taken(list[int]):
+    """How many receipts each part has handed over, and all of them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.receipts: list[Receipt] = []
+
+    def __call__(self, receipts: Sequence[Receipt]) -> None:
+        self.append(len(receipts))
+        self.receipts += receipts
+
+
+def have_left() -> int:
+    return 8 - User.objects.filter(is_anon=False).count()
+
+
+def test_in_parts_everybody_is_disguised_once_and_can_come_back(students: list[Student], parts_of_three: None) -> None:
+    before, clean = application_dump(), edna_dump()
+    seen: list[tuple[int, int]] = []
+    receipts = edna.disguise_all(ANONYMISE_ALL, atomic=False, progress=lambda done, total: seen.append((done, total)))
+    assert len(set(receipts)) == 8
+    assert seen == [(3, 8), (6, 8), (8, 8)]
+    assert not Answer.objects.filter(author__is_anon=False).exists()
+    # Whom a part has made, the next one leaves alone.
+    assert User.objects.filter(is_anon=True).count() == 8 * 2  # a lecture each
+    for student in students:
+        assert len(student.history()) == 1
+        student.reveal_everything()
+    assert application_dump() == before
+    assert edna_dump() == clean
+
+
+@pytest.mark.once
+def test_receipts_that_are_handed_over_are_not_returned(students: list[Student], parts_of_three: None) -> None:
+    taken = Taken()
+    assert edna.disguise_all(DELETE, atomic=False, hand_over=taken) == []
+    assert taken == [3, 3, 2]
+    assert {entry.receipt for student in students for entry in student.history()} == {*taken.receipts}
+    all_at_once = Taken()
+    students[0].reveal_everything()
+    assert edna.disguise_all(DELETE, hand_over=all_at_once) == []
+    assert all_at_once == [1]
+
+
+@pytest.mark.once
+def test_a_part_whose_receipts_cannot_be_handed_over_is_undone(students: list[Student], parts_of_three: None) -> None:
+    """A full disk: in locator mode client, the receipts are the only way back."""
+
+    def write(receipts: Sequence[Receipt]) -> None:
+        if have_left() > 3:
+            raise OSError("No space left on device")
+
+    with pytest.raises(OSError, match="No space left"):
+        edna.disguise_all(DELETE, atomic=False, hand_over=write)
+    assert have_left() == 3
+
+
+@pytest.mark.once
+def test_an_error_says_that_earlier_parts_stay(
+    students: list[Student], parts_of_three: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = execute.execute
+
+    def fail_later(*args: Any, **kwargs: Any) -> Any:
+        if have_left() >= 3:
+            raise IntegrityError("a value of somebody's")
+        return real(*args, **kwargs)
+
+    monkeypatch.setattr(execute, "execute", fail_later)
+    with pytest.raises(ConstraintRefused, match="Who was disguised before stays so") as refused:
+        edna.disguise_all(DELETE, atomic=False)
+    assert "somebody" not in str(refused.value)
+    assert have_left() == 3
+    with pytest.raises(ConstraintRefused, match="Nothing was changed"):
+        edna.disguise_all(DELETE)
+
+
+@pytest.mark.once
+def test_who_has_left_meanwhile_is_left_out(students: list[Student], parts_of_three: None) -> None:
+    """In the second part, after it was noted who takes part."""
+    last = students[-1]
+
+    def leave(done: int, total: int) -> None:
+        if done == 3:
+            last.disguise(DELETE)
+
+    assert len(edna.disguise_all(DELETE, atomic=False, progress=leave)) == 7
+    assert [entry.receipt.disguise for entry in last.history()] == [DELETE]
+    assert have_left() == 8
+
+
+def test_whoever_has_many_rows_is_disguised_alone_in_chunks(students: list[Student], parts_of_three: None) -> None:
+    """Nobody waits for locks on more rows than a chunk has: parts get smaller first, and then there are chunks."""
+    before, clean = application_dump(), edna_dump()
+    diligent = students[1]
+    for lecture in Lecture.objects.all():
+        more = Question.objects.bulk_create(Question(lecture=lecture, number=n, text="And?") for n in range(10, 14))
+        Answer.objects.bulk_create(Answer(author=diligent.user, question=each, text="So") for each in more)
+    taken = Taken()
+    with cut_into_chunks(9):
+        edna.disguise_all(ANONYMISE_ALL, atomic=False, hand_over=taken)
+    assert sum(taken) == len(set(taken.receipts)) == 8
+    assert max(taken) == 2  # three of them have twelve rows
+    assert not Answer.objects.filter(author__is_anon=False).exists()
+    for student in students:
+        student.reveal_everything()
+    Answer.objects.filter(text="So").delete()
+    Question.objects.filter(text="And?").delete()
+    assert application_dump() == before
+    assert edna_dump() == clean
+
+
+@pytest.mark.once
+def test_in_parts_or_not_a_stranger_stops_it_before_it_starts(students: list[Student], parts_of_three: None) -> None:
+    stranger = User.objects.create(email="stranger@example.org")
+    Answer.objects.create(author=stranger, question=Question.objects.first(), text="x")
+    with nothing_changes(), pytest.raises(edna.errors.UnregisteredOwners, match=r"1 owner\(s\)"):
+        edna.disguise_all(ANONYMISE_ALL, atomic=False)
