@@ -21,7 +21,7 @@ from tests.installed import registered, registering
 from tests.integration.conftest import FORUM
 from tests.integration.forum.models import Follower, Member, Post, Profile, Settings, Topic, Watch
 from tests.integration.forum.specs import Anonymise, Nobody
-from tests.support import edna_dump, execute, statements
+from tests.support import cut_into_chunks, edna_dump, execute, statements
 
 pytestmark = [pytest.mark.django_db, pytest.mark.long]
 
@@ -150,6 +150,20 @@ def test_who_leaves_with_the_key_takes_them_along_and_brings_them_back(
         assert counted == OWN[receipt.disguise]
     assert application_dump() == before
     assert edna_dump() == tables
+
+
+@pytest.mark.once
+def test_they_go_in_chunks_too(bea: Person, carl: Person) -> None:
+    """One that is all that a chunk is about counts nowhere, and is changed nevertheless."""
+    before = application_dump()
+    receipt = bea.disguise("forum.anonymise")
+    with cut_into_chunks(1):
+        hushed = bea.disguise("forum.hush", with_key=True)
+    assert {nobody.profile.signature for nobody in nobodies()} == {"[hushed]"}
+    assert bea.reveal(hushed).complete
+    assert {nobody.profile.signature for nobody in nobodies()} == {"[deleted]"}
+    assert bea.reveal(receipt).complete
+    assert application_dump() == before
 
 
 @pytest.mark.once

@@ -139,7 +139,7 @@ class _Disguising:
     def do(self, part: Part) -> bool:
         """One chunk, if it still has rows; whether the same part may have another."""
         plan = self._committed(lambda: self._do(part))
-        if plan.rows:
+        if plan.does_anything:
             self.chunk = self.chunk.next
         for table, keys in part.items():
             if not isinstance(keys, int):
@@ -152,7 +152,7 @@ class _Disguising:
 
     def _do(self, part: Part) -> Plan:
         prepared = self._plan(part)
-        if prepared.rows:
+        if prepared.does_anything:
             self._execute(prepared, more_to_come=True)
         return prepared
 

@@ -190,6 +190,11 @@ class Plan:
         return self.changes + self.removals
 
     @property
+    def does_anything(self) -> bool:
+        """Whether any row is meant, and be it one that counts nowhere: what is beside a pseudoprincipal."""
+        return any(step.rows for step in self.steps)
+
+    @property
     def tables(self) -> list[PlannedTable]:
         """Rows by table and operation, in the order of execution; tables without rows are listed too.
 
