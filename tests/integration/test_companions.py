@@ -251,6 +251,17 @@ def test_without_an_own_one_the_owner_gets_what_something_hangs_on() -> None:
     assert not nobodies()
 
 
+class Shed(Disguise):
+    """What is beside members goes, whoever follows it."""
+
+    name = "test.shed"
+    transformations = [
+        Remove(Profile, owner="member"),
+        Remove(Settings, owner="member"),
+        Remove(Follower, owner="profile__member"),
+    ]
+
+
 class Keeping(Anonymise):
     name = "test.keeping"
     references = {"forum.Follower.profile": "retain"}
@@ -437,5 +448,20 @@ def test_a_companion_that_lies_in_another_bag_is_not_made_again(bea: Person, car
         cleared = bea.disguise("test.clear", with_key=True)
         assert residue.sweep(made_by_hand=True).pseudoprincipals
         for receipt in (cleared, stripped, anonymous):
+            assert bea.reveal(receipt).complete
+        assert application_dump() == before
+
+
+@pytest.mark.once
+def test_companions_that_lie_in_several_chunks_are_not_made_again(bea: Person, carl: Person) -> None:
+    """Those of the chunk that comes back first make its pseudoprincipal again; the others come back after them."""
+    with registering(Shed, Clear):
+        before = application_dump()
+        anonymous = bea.disguise("forum.anonymise")
+        with cut_into_chunks(1):
+            shed = bea.disguise("test.shed", with_key=True)
+        cleared = bea.disguise("test.clear", with_key=True)
+        assert residue.sweep(made_by_hand=True).pseudoprincipals
+        for receipt in (shed, cleared, anonymous):
             assert bea.reveal(receipt).complete
         assert application_dump() == before

@@ -8,7 +8,7 @@ where it is. Locks what it reads; changes nothing.
 from __future__ import annotations
 
 import functools
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from edna.db.cursors import connection_of
@@ -22,6 +22,7 @@ from edna.engine.graph.placeholder_rows import PlaceholderRows
 from edna.errors import BagError, BagMisplaced, ConfigurationError, ReceiptForeign, ReceiptMalformed, WrongKey
 from edna.records.bag import BagKind
 from edna.records.chain import Chunk, chunks_of
+from edna.records.diff import RowBatch
 from edna.records.locator import Locator, Receipt
 from edna.records.speaksfor import SpeaksFor
 from edna.store import later_bucket
@@ -45,6 +46,8 @@ class Journal:
     partly: bool = False
     #: Whether something does not open that may tell of other owners.
     blind: bool = False
+    #: Opens the records of the earlier chunks, for whoever has to know what lies there: nothing of them can be rewritten.
+    earlier: Callable[[], list[RowBatch]] = list
 
     @property
     def own(self) -> Holder:
@@ -163,7 +166,19 @@ def _journal(receipt: Receipt, chunk: Chunk | None, graph: KeyGraph, everything:
     bags = {opened.locator: opened for opened in everything.opened}
     later = tuple(bags[locator] for locator in after if locator in bags)
     partly = not chunk.earlier.isdisjoint(items)
-    return Journal(current, others, everything.holders, damaged, later, chunk.tell, partly, everything.blind)
+    before = [chunk.first.chunk(number) for number in chunks_of(chunk.first, items) if number < chunk.number]
+    earlier = functools.partial(_records_of, graph, before)
+    return Journal(current, others, everything.holders, damaged, later, chunk.tell, partly, everything.blind, earlier)
+
+
+def _records_of(graph: KeyGraph, locators: Sequence[Locator]) -> list[RowBatch]:
+    return [
+        batch
+        for _, segments in graph.open(locators, [BagKind.DIFF])
+        for segment in segments
+        for batch in segment.bag.batches
+        if isinstance(batch, RowBatch)
+    ]
 
 
 def _current(receipt: Receipt, locator: Locator, everything: Everything) -> Opened:

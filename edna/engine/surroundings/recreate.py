@@ -180,18 +180,16 @@ def add_voiceless(model: type[Model], keys: Collection[Any], *, using: str) -> N
 
 
 def _sealed_companions(journal: Journal, model: type[Model]) -> dict[type[Model], set[Any]]:
-    """By model, whose companions lie in a bag: those come back by themselves."""
+    """By model, whose companions lie in a bag: those come back by themselves, if only with an earlier chunk."""
+    links = links_to(model)
+    batches = [batch for opened in (journal.current, *journal.others) for batch in opened.diffs]
+    batches += journal.earlier() if links else ()
     found: dict[type[Model], set[Any]] = {}
-    for link in links_to(model):
-        for opened in (journal.current, *journal.others):
-            for batch in opened.diffs:
-                if (
-                    isinstance(batch, Removed)
-                    and batch.model == table_of(link.model).label
-                    and link.name in batch.columns
-                ):
-                    position = batch.columns.index(link.name)
-                    found.setdefault(link.model, set()).update(row[position] for row in batch.rows)
+    for link in links:
+        for batch in batches:
+            if isinstance(batch, Removed) and batch.model == table_of(link.model).label and link.name in batch.columns:
+                position = batch.columns.index(link.name)
+                found.setdefault(link.model, set()).update(row[position] for row in batch.rows)
     return found
 
 
