@@ -251,6 +251,16 @@ def test_without_an_own_one_the_owner_gets_what_something_hangs_on() -> None:
     assert not nobodies()
 
 
+class Keeping(Anonymise):
+    name = "test.keeping"
+    references = {"forum.Follower.profile": "retain"}
+
+
+class Dropping(Anonymise):
+    name = "test.dropping"
+    references = {"forum.Follower.profile": "delete"}
+
+
 class Shed(Disguise):
     """What is beside members goes, whoever follows it."""
 
@@ -262,18 +272,110 @@ class Shed(Disguise):
     ]
 
 
-class Keeping(Anonymise):
-    name = "test.keeping"
-    references = {"forum.Follower.profile": "retain"}
+@pytest.mark.once
+def test_what_hangs_on_one_waits_while_the_owners_own_is_away(bea: Person, carl: Person) -> None:
+    """The companion does not become hers, in the way of her own."""
+    with registering(Shed):
+        before, tables = application_dump(), edna_dump()
+        receipt = bea.disguise("forum.anonymise")
+        first, *_ = nobodies()
+        follower = Follower.objects.create(profile=first.profile, member=carl.user)
+        shed = bea.disguise("test.shed")
+        assert bea.reveal(receipt).complete
+        assert nobodies() == [first]
+        assert Follower.objects.get().profile.member == first
+        assert bea.reveal(shed).complete
+        assert Follower.objects.get().profile == bea.user.profile
+        follower.delete()
+        assert (application_dump(), edna_dump()) == (before, tables)
 
 
 @pytest.mark.once
-def test_what_is_to_stay_keeps_companion_and_pseudoprincipal(bea: Person, carl: Person) -> None:
+@pytest.mark.parametrize("own", [True, False])
+@pytest.mark.parametrize("left", ["forum.leave", "test.shed"])
+def test_what_hangs_on_one_and_is_sealed_goes_where_it_would_go_otherwise(carl: Person, left: str, own: bool) -> None:
+    """To the owner's own, or with the companion, which becomes theirs; those on which nothing hangs come to nobody."""
+    bea = member("bea", profile=own)
+    with registering(Shed):
+        receipt = bea.disguise("forum.anonymise")
+        followed = {nobody.profile for nobody in nobodies()[:2]}
+        for profile, follower in zip(followed, (carl, member("eve")), strict=True):
+            Follower.objects.create(profile=profile, member=follower.user)
+        gone = bea.disguise(left, with_key=True)
+        assert not Follower.objects.exists()
+        assert bea.reveal(receipt).complete
+        assert bea.reveal(gone).complete
+        profile = Profile.objects.get(member=bea.user)
+        assert profile.signature == ("yours, bea" if own else "[deleted]")
+        assert own or profile in followed
+        assert [each.profile for each in Follower.objects.all()] == [profile, profile]
+        assert Profile.objects.count() == 3
+        assert bea.history() == []
+        assert not nobodies()
+
+
+class Unfollowed(Disguise):
+    """Followers go, and what they follow stays."""
+
+    name = "test.unfollowed"
+    transformations = [Remove(Follower, owner="profile__member")]
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("own", [True, False])
+def test_what_hung_on_one_that_stays_follows_from_its_bag(carl: Person, own: bool) -> None:
+    bea = member("bea", profile=own)
+    with registering(Unfollowed):
+        receipt = bea.disguise("forum.anonymise")
+        first, *_ = nobodies()
+        Follower.objects.create(profile=first.profile, member=carl.user)
+        gone = bea.disguise("test.unfollowed", with_key=True)
+        assert bea.reveal(receipt).complete
+        assert bea.reveal(gone).complete
+        assert Follower.objects.get().profile.member == bea.user
+        assert Profile.objects.count() == 2
+
+
+@pytest.mark.once
+def test_nobody_is_swept_whose_companion_a_sealed_row_may_name(bea: Person, carl: Person) -> None:
+    """One that is made again has another key: what hung on it would wait for it for ever."""
+    with registering(Unfollowed, Clear):
+        receipt = bea.disguise("forum.anonymise")
+        first, *_ = Member.objects.filter(posts__isnull=False, pk__lt=0)
+        Follower.objects.create(profile=first.profile, member=carl.user)
+        gone = [bea.disguise(name, with_key=True) for name in ("test.unfollowed", "test.clear")]
+        call_command("edna_sweep", "--made-by-hand")
+        for each in (*gone, receipt):
+            assert bea.reveal(each).complete
+        assert Follower.objects.get().profile == bea.user.profile
+
+
+@pytest.mark.once
+def test_without_an_own_one_it_is_deleted_all_the_same(carl: Person) -> None:
+    dora = member("dora", profile=False)
+    with registering(Dropping):
+        before, tables = application_dump(), edna_dump()
+        receipt = dora.disguise("test.dropping")
+        Follower.objects.create(profile=nobodies()[0].profile, member=carl.user)
+        gone = dora.disguise("forum.leave", with_key=True)
+        assert dora.reveal(receipt).complete
+        assert dora.reveal(gone).complete
+        assert (application_dump(), edna_dump()) == (before, tables)
+        receipt = dora.disguise("test.dropping")
+        Follower.objects.create(profile=nobodies()[0].profile, member=carl.user)
+        assert dora.reveal(receipt).complete
+        assert (application_dump(), edna_dump()) == (before, tables)
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("own", [True, False])
+def test_what_is_to_stay_keeps_companion_and_pseudoprincipal(carl: Person, own: bool) -> None:
+    bea = member("bea", profile=own)
     with registering(Keeping):
         receipt = bea.disguise("test.keeping")
         first, *_ = nobodies()
         Follower.objects.create(profile=first.profile, member=carl.user)
-        bea.reveal(receipt)
+        assert bea.reveal(receipt).complete
         assert nobodies() == [first]
         assert Follower.objects.get().profile.member == first
         assert Settings.objects.filter(member=first).exists()
@@ -465,3 +567,29 @@ def test_companions_that_lie_in_several_chunks_are_not_made_again(bea: Person, c
         for receipt in (shed, cleared, anonymous):
             assert bea.reveal(receipt).complete
         assert application_dump() == before
+
+
+@pytest.mark.once
+def test_what_hangs_on_one_waits_for_every_chunk_of_what_is_beside_the_owner(bea: Person, carl: Person) -> None:
+    """Her settings come back first, with one chunk, and her profile with another."""
+    with registering(Shed):
+        receipt = bea.disguise("forum.anonymise")
+        first, *_ = nobodies()
+        Follower.objects.create(profile=first.profile, member=carl.user)
+        with cut_into_chunks(1):
+            shed = bea.disguise("test.shed")
+        assert bea.reveal(receipt).complete
+        assert bea.reveal(shed).complete
+        assert Follower.objects.get().profile == bea.user.profile
+        assert not nobodies()
+
+
+@pytest.mark.once
+def test_in_chunks_what_is_beside_somebody_is_back_before_their_name(bea: Person, carl: Person) -> None:
+    """So what hangs on a companion finds her own."""
+    with cut_into_chunks(1):
+        left = bea.disguise("forum.leave")
+    for number, nobody in enumerate(nobodies()):
+        Follower.objects.create(profile=nobody.profile, member=member(f"reader {number}", topics=0).user)
+    assert bea.reveal(left).complete
+    assert [each.profile for each in Follower.objects.all()] == [bea.user.profile] * 6

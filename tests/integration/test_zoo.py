@@ -157,8 +157,7 @@ def test_a_name_follows_a_row_whose_text_has_still_to_wait(zoo: Any) -> None:  #
 
 def test_what_was_changed_beside_somebody_who_is_made_again_is_forgotten(zoo: Any) -> None:  # noqa: F811
     """A companion is written to with the key; then its pseudoprincipal is swept, and made again by another receipt."""
-    ContentType.objects.get_for_models(*models_of())
-    one, two = (person(guild.Member, name=name) for name in ("Ann", "Ben"))
+    one, two = guild_of("Ann", "Ben")
     guild.Piece.objects.create(master=two.user, journeyman=one.user, text="a chair")
     before, clean = application_dump(), edna_dump()
     first = one.disguise("zoo.guild-two-nobodies")
@@ -171,6 +170,69 @@ def test_what_was_changed_beside_somebody_who_is_made_again_is_forgotten(zoo: An
     assert one.history() == []
     assert application_dump() == before
     assert {**edna_dump(), "edna_lastrun": []} == clean
+
+
+def guild_of(*names: str) -> list[Person]:
+    ContentType.objects.get_for_models(*models_of())
+    return [person(guild.Member, name=name) for name in names]
+
+
+def test_a_chest_that_cannot_move_keeps_everything_beside_its_pseudoprincipal(zoo: Any) -> None:  # noqa: F811
+    """Somebody has put a coin into it, and the owner has none. The sign beside it does not go alone: all of it goes with a chest."""
+    (one,) = guild_of("Ann")
+    guild.Tool.objects.create(member=one.user, text="a hammer")
+    masked = one.disguise("zoo.guild-mask")
+    nobody = guild.Tool.objects.get().member
+    guild.Coin.objects.create(chest=nobody.chest, text="a coin")
+    wreath = guild.Wreath.objects.create(sign=nobody.sign, text="a wreath")
+    outcome = one.reveal(masked)
+    assert [(held.model, held.pk, held.reason) for held in outcome.held] == [
+        ("zoo.chest", nobody.pk, edna.Reason.CONSTRAINT)
+    ]
+    assert guild.Sign.objects.get().member == nobody
+    assert guild.Tool.objects.get().member == one.user
+    guild.Chest.objects.create(member=one.user)
+    assert one.reveal(masked).complete
+    assert guild.Coin.objects.get().chest == one.user.chest
+    assert guild.Sign.objects.get() == wreath.sign == one.user.sign
+    assert guild.Member.objects.get() == one.user
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_what_was_changed_in_a_chest_that_was_swept_is_not_taken_for_its_owners(own: bool, zoo: Any) -> None:  # noqa: F811
+    """Its key was its pseudoprincipal's; and what names one that goes names the owner from then on."""
+    (one,) = guild_of("Ann")
+    guild.Tool.objects.create(member=one.user, text="a hammer")
+    if own:
+        guild.Chest.objects.create(member=one.user, lock="of brass")
+    before = application_dump()
+    receipts = [one.disguise("zoo.guild-one-nobody")]
+    receipts += [one.disguise(name, with_key=True) for name in ("zoo.guild-one-nobody", "zoo.guild-hush")]
+    assert residue.sweep(made_by_hand=True).pseudoprincipals == 1
+    for receipt in receipts:
+        assert one.reveal(receipt).complete
+    assert application_dump() == before
+
+
+def test_who_is_spared_gives_up_the_sign_on_which_something_hangs(zoo: Any) -> None:  # noqa: F811
+    """A pseudoprincipal that somebody else's disguise has given away stays, when its person leaves with the key, and the wreath on its sign
+    goes. Then it is swept, and its sign would be another one."""
+    (one,) = guild_of("Ann")
+    guild.Tool.objects.create(member=one.user, text="a hammer")
+    before = application_dump()
+    first = one.disguise("zoo.guild-one-nobody")
+    guild.Wreath.objects.create(sign=guild.Tool.objects.get().member.sign, text="a wreath")
+    (again,) = edna.disguise_all("zoo.guild-mask")
+    left = one.disguise("zoo.guild-leave", with_key=True)
+    assert one.reveal(again).complete
+    assert residue.sweep(made_by_hand=True).pseudoprincipals == 1
+    assert one.reveal(left).complete
+    assert one.reveal(first).complete
+    assert guild.Wreath.objects.get().sign.member == one.user
+    guild.Wreath.objects.all().delete()
+    guild.Sign.objects.all().delete()
+    assert application_dump() == before
+    assert one.history() == []
 
 
 def test_what_lies_over_a_text_keeps_a_name_out_of_it_although_it_found_none(zoo: Any) -> None:  # noqa: F811

@@ -27,7 +27,7 @@ def test_which_tables_one_chunk_takes_whole(zoo: None) -> None:  # noqa: F811 - 
     whole = {
         (cls.name, *(table._meta.label for table in unit.tables))
         for cls in DISGUISES
-        for unit in units_of(compiled_disguise(cls, using="default").steps)
+        for unit in units_of(compiled_disguise(cls, using="default").steps, beside=())
         if not unit.divisible
     }
     # What one pseudoprincipal owns in two tables, and a condition about a row of the same table.

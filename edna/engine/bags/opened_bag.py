@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import copy
 import datetime
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from edna.engine.forwarding.walk import Forwarded, Stuck
 from edna.records.bag import Bag
-from edna.records.diff import Listed, Mentions, Modified, Owners, RowBatch, Shares
+from edna.records.diff import Changed, Listed, Mentions, Modified, Owners, Removed, RowBatch, Shares
 from edna.records.locator import Locator
 from edna.records.speaksfor import SpeaksFor, SpeaksForBatch
 from edna.records.values import Value
@@ -252,6 +252,15 @@ def _rewritable(batch: RowBatch) -> RowBatch:
     if set(map(type, batch.rows)) <= {list}:
         return batch
     return replace(batch, rows=[list(row) for row in batch.rows])
+
+
+def places_of(batch: RowBatch, names: Container[str]) -> list[tuple[int, str]]:
+    """The positions of a batch's rows at which values of these columns stand, to be restored one day or as part of its key."""
+    if isinstance(batch, Removed):
+        return [(position, name) for position, name in enumerate(batch.columns) if name in names]
+    if isinstance(batch, Changed):
+        return [(position, name) for position, name in enumerate((*batch.key, *batch.columns)) if name in names]
+    return []
 
 
 def _copied(batch: RowBatch) -> RowBatch:

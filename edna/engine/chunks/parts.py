@@ -14,6 +14,7 @@ from typing import Any
 from django.db.models import Model
 
 from edna import conf, registry
+from edna.companions import links_to
 from edna.db.rows import Row, table_of
 from edna.engine.chunks.units import links_within, units_of
 from edna.engine.graph.references import key_of
@@ -38,7 +39,8 @@ def split(cls: type[Disguise], target: Target, *, params: Mapping[str, Any], usi
     parts: list[Part] = []
     chunk: dict[type[Model], list[Row]] = {}
     rows = 0
-    for unit in units_of(compiled_disguise(cls, using=using).steps):
+    beside = [table_of(link.model).model for link in links_to(model)]
+    for unit in units_of(compiled_disguise(cls, using=using).steps, beside=beside):
         if table_of(model).model in unit.tables:
             break
         scan = _Scan(cls, params, owners, using, ordered=unit.ordered)

@@ -1,12 +1,13 @@
 """In which order a disguise's tables can lose rows one chunk after the other, and which of them only all at once.
 
 Invariant: what refers to a row comes before it, and what leads a step to its rows comes after the step. How chunks are cut decides
-how they are undone. Knows compiled steps and models; reads no tables.
+how they are undone: what is beside somebody is back before anybody goes to whose companion something is attached that follows.
+Knows compiled steps and models; reads no tables.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from graphlib import TopologicalSorter
 
@@ -48,12 +49,16 @@ class Unit:
         return isinstance(transformation, Remove)
 
 
-def units_of(steps: Sequence[CompiledStep]) -> Iterator[Unit]:
-    """The disguise's tables, in their order."""
+def units_of(steps: Sequence[CompiledStep], *, beside: Collection[type[Model]]) -> Iterator[Unit]:
+    """The disguise's tables, in their order. ``beside``: those of companions."""
     by_table: dict[type[Model], list[CompiledStep]] = {}
     for step in steps:
         by_table.setdefault(step.node, []).append(step)
     before = _earlier(by_table)
+    reached = _reached(before)
+    for table in by_table.keys() & beside:
+        gives_away = {other for other in by_table if any(_gives_away(step) for step in by_table[other])}
+        before[table] |= {other for other in gives_away if other is not table and table not in reached[other]}
     together = _circles(before)
     order = TopologicalSorter(
         {unit: {together[other] for table in unit for other in before[table]} - {unit} for unit in together.values()}
@@ -100,19 +105,29 @@ def _referring(table: type[Model]) -> set[type[Model]]:
     return {table_of(relation.model).model for relation in relations_to(table)}
 
 
+def _gives_away(step: CompiledStep) -> bool:
+    return isinstance(step.transformation, Decorrelate)
+
+
 def _circles(before: Mapping[type[Model], set[type[Model]]]) -> dict[type[Model], tuple[type[Model], ...]]:
     """For each table, it and those that must come both before and after it."""
-    reached = {table: set(others) for table, others in before.items()}
-    for middle in before:
-        for table in before:
-            if middle in reached[table]:
-                reached[table] |= reached[middle]
+    reached = _reached(before)
     return {
         table: tuple(
             other for other in before if other is table or (other in reached[table] and table in reached[other])
         )
         for table in before
     }
+
+
+def _reached(before: Mapping[type[Model], set[type[Model]]]) -> dict[type[Model], set[type[Model]]]:
+    """For each table, those that come before it, if only because of others."""
+    reached = {table: set(others) for table, others in before.items()}
+    for middle in before:
+        for table in before:
+            if middle in reached[table]:
+                reached[table] |= reached[middle]
+    return reached
 
 
 def _is_divisible(tables: Sequence[type[Model]], steps: Sequence[CompiledStep]) -> bool:

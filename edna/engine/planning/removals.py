@@ -14,7 +14,7 @@ from django.db.models import Model
 from edna import coverage
 from edna.companions import links_to
 from edna.db import rows as raw
-from edna.db.rows import table_of
+from edna.db.rows import Row, table_of
 from edna.engine.graph import families
 from edna.engine.graph.references import reference_of
 from edna.engine.planning.scope import Scope
@@ -50,7 +50,8 @@ def _merged(removals: Sequence[PlannedStep]) -> Removals:
 
 def _spare_pseudoprincipals(removed: Removals, scope: Scope) -> None:
     """Keep the rows of the targets' pseudoprincipals that others may need, and their companions: a row that they share with somebody
-    names them, and whoever comes back first brings it back."""
+    names them, and whoever comes back first brings it back. But not a companion of which something goes that is attached to it: a
+    sweep might take it, and nothing would say whose it was."""
     principals = table_of(scope.model).model
     entries = [entry for target in scope.targets for entry in target.owners if not entry.natural]
     if principals not in removed or not entries:
@@ -70,7 +71,21 @@ def _spare_pseudoprincipals(removed: Removals, scope: Scope) -> None:
             position = step.columns.index(link.name)
             whose = {key: row[position] for key, row in zip(step.primary_keys(), step.rows, strict=True)}
             stays = {key for key, value in whose.items() if reference_of(scope.model, value) in spared}
+            stays -= _referred_to(step, removed)
             removed[step.table.model] = step.only(lambda key, stays=stays: key not in stays)  # type: ignore[misc]  # mypy cannot type a default of a lambda
+
+
+def _referred_to(step: PlannedStep, removed: Removals) -> set[Row]:
+    """The keys of its rows to which others refer that go as well."""
+    found: set[Row] = set()
+    for relation in coverage.relations_to(step.table.model):
+        other = removed.get(table_of(relation.model).model)
+        if other is not None:
+            place, named_by = step.columns.index(relation.field.target_field.name), relation.field.name
+            named = {row[other.columns.index(named_by)] for row in other.rows}
+            keys = zip(step.primary_keys(), step.rows, strict=True)
+            found |= {key for key, row in keys if row[place] in named}
+    return found
 
 
 def with_families(removed: Removals, *, lock: bool, using: str) -> Removals:

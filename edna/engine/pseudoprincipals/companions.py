@@ -46,25 +46,54 @@ def make(
             insert_new(Kind(companion.model, companion.values, companion.said, given), len(beside), using=using)
 
 
+#: Of one companion, what others may name it by: the columns that any relation refers to, with the values there.
+Known = Mapping[str, Any]
+
+
+def beside(
+    model: type[Model], keys: Sequence[Any], *, lock: bool, using: str
+) -> dict[ForeignKey[Any, Any], list[tuple[Any, Known]]]:
+    """By link, the companions of those with these raw primary keys: beside whom each is, and what others may name it by. Locks them,
+    with ``lock``. No statement for a table to which nothing refers."""
+    found: dict[ForeignKey[Any, Any], list[tuple[Any, Known]]] = {}
+    for link in sorted(links_to(model), key=str) if keys else ():
+        names = named_by(link)
+        if names:
+            whose = {value: key for key, value in _values_of(link, keys, using=using).items()}
+            table = table_of(link.model)
+            rows = raw.read_where(table, (link.name, *names), link.name, list(whose), lock=lock, using=using)
+            found[link] = [(whose[value], dict(zip(names, known, strict=True))) for value, *known in rows]
+    return found
+
+
+def named_by(link: ForeignKey[Any, Any]) -> tuple[str, ...]:
+    """The columns of a companion's table that any relation refers to."""
+    return tuple(dict.fromkeys(relation.field.target_field.name for relation in relations_to(link.model)))
+
+
+def referred_to(
+    link: ForeignKey[Any, Any], companions: Sequence[tuple[Any, Known]], *, lock: bool, using: str
+) -> dict[Relation, set[Any]]:
+    """By relation, beside whom those of these companions are to which a row of its table refers."""
+    found: dict[Relation, set[Any]] = {}
+    relations = relations_to(link.model)
+    for target in named_by(link) if companions else ():
+        whose = {known[target]: key for key, known in companions}
+        for relation in _referring(relations, target, list(whose), lock=lock, using=using):
+            other = table_of(relation.model)
+            held = raw.held_values(other, relation.field.name, list(whose), lock=False, using=using)
+            found[relation] = {whose[value] for value in held}
+    return found
+
+
 def held_on_to(
     model: type[Model], keys: Sequence[Any], *, lock: bool, using: str
 ) -> dict[ForeignKey[Any, Any], set[Any]]:
     """By link, those of these raw primary keys to whose companion a row of any table refers. Locks the companions, with ``lock``."""
-    found: dict[ForeignKey[Any, Any], set[Any]] = {}
-    for link in sorted(links_to(model), key=str) if keys else ():
-        table, relations = table_of(link.model), relations_to(link.model)
-        targets = list(dict.fromkeys(relation.field.target_field.name for relation in relations))
-        if not targets:
-            continue
-        whose = {value: key for key, value in _values_of(link, keys, using=using).items()}
-        beside = raw.read_where(table, (link.name, *targets), link.name, list(whose), lock=lock, using=using)
-        for position, target in enumerate(targets, start=1) if beside else ():
-            values = {row[position]: whose[row[0]] for row in beside}
-            for relation in _referring(relations, target, list(values), lock=lock, using=using):
-                other = table_of(relation.model)
-                held = raw.held_values(other, relation.field.name, list(values), lock=False, using=using)
-                found.setdefault(link, set()).update(values[value] for value in held)
-    return found
+    return {
+        link: set().union(*referred_to(link, there, lock=lock, using=using).values())
+        for link, there in beside(model, keys, lock=lock, using=using).items()
+    }
 
 
 def _referring(

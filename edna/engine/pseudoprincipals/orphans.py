@@ -15,7 +15,7 @@ from typing import Any
 from django.apps import apps
 from django.contrib.contenttypes.models import ContentType
 from django.core.exceptions import ValidationError
-from django.db.models import EmailField, IntegerField, Model
+from django.db.models import EmailField, ForeignKey, IntegerField, Model
 
 from edna import conf, coverage, registry, signals, store
 from edna.companions import links_to
@@ -25,7 +25,7 @@ from edna.db.rows import table_of
 from edna.engine.books.announcements import News
 from edna.engine.graph.references import key_of, recognisable, reference_of
 from edna.engine.pseudoprincipals import companions
-from edna.spec import Modify
+from edna.spec import Modify, Remove
 from edna.store import residue, retention
 
 
@@ -34,7 +34,8 @@ def may_be_swept(model: type[Model], *, made_by_hand: bool, using: str) -> bool:
 
     Not where foreign keys refer to another column than the primary key: one that is made again has other values there. Not where bags
     expire and keys do not say what they are: what names an orphan may outlive the bag that speaks for it, without which it is not
-    made again. Nor, with such keys, where a disguise changes companions: a record of one that was swept would wait for it for ever.
+    made again. Nor, with such keys, where a disguise changes companions: a record of one that was swept would wait for it for ever. Nor
+    where a disguise takes along what is attached to companions, and leaves these: nothing would say whose they were.
     Not where bags may be known by their receipts alone: what names one might be revealed without the receipt of the bag that
     speaks for it. And not where sessions may have made some for the application to name in ways of its own, unless ``made_by_hand``
     says that it does not.
@@ -44,6 +45,7 @@ def may_be_swept(model: type[Model], *, made_by_hand: bool, using: str) -> bool:
         and (made_by_hand or not registry.all_by_hand())
         and not registry.any_unlisted()
         and (recognisable(model) or not (retention.anything_expires(using=using) or _changed_beside(model)))
+        and not _taken_from_beside(model)
     )
 
 
@@ -52,6 +54,28 @@ def _changed_beside(model: type[Model]) -> bool:
     tables = {table_of(link.model) for link in links_to(model) if not link.primary_key}
     steps = [step for disguise in registry.disguises().values() for step in disguise.steps()]
     return any(isinstance(step, Modify) and table_of(step.model) in tables for step in steps)
+
+
+def _taken_from_beside(model: type[Model]) -> bool:
+    """Whether records of a disguise may name companions that it leaves where they are."""
+    for link in links_to(model):
+        attached = {(table_of(relation.model), relation.field.name) for relation in relations_to(link.model)}
+        for disguise in registry.disguises().values() if attached else ():
+            steps = [step for step in disguise.steps() if isinstance(step, Remove | Modify)]
+            takes = any(
+                table_of(step.model) == table and (isinstance(step, Remove) or name in step.set)
+                for step in steps
+                for table, name in attached
+            )
+            if takes and not any(_removes_all(step, link) for step in steps):
+                return True
+    return False
+
+
+def _removes_all(step: Remove | Modify, link: ForeignKey[Any, Any]) -> bool:
+    """Whether it removes whatever is beside somebody."""
+    whole = isinstance(step, Remove) and step.where is None and list(step.owners) == [link.name]
+    return whole and table_of(step.model) == table_of(link.model)
 
 
 def unreferenced(model: type[Model], references: Sequence[str], *, using: str, lock: bool = False) -> set[str]:

@@ -93,6 +93,7 @@ def _restore(
     progress.outcome.due.add(table.label, {row[:width] for row in rows})
     moved = [row for row in rows if row not in refused]
     progress.news.note_undone(batch, table, moved)
+    _note_new_keys(relation, table, moved, back, progress)
     stay = {row: key for row, key in back.items() if row not in set(moved)}
     left = _leave(relation, table, stay, progress)
     # Said, but not sealed: these rows are in their table, under the pseudoprincipal, which stays until they can move.
@@ -100,6 +101,21 @@ def _restore(
     progress.outcome.held += [each for each in aside.outcome.held if each.pk in {named(key) for key in waiting}]
     progress.outcome.stopped.add(table.label, waiting)
     return {key for row, key in stay.items() if row not in left}
+
+
+def _note_new_keys(
+    relation: coverage.Relation, table: Table, moved: Sequence[Row], before: Mapping[Row, Any], progress: Progress
+) -> None:
+    """Rows whose key is whom they refer to have another one now: sealed records may name them by the old one."""
+    if not moved or relation.field.name not in table.key_names:
+        return
+    now = {before[row]: row[-1] for row in moved}
+    places = [(table.label, relation.field.name)]
+    for each in relations_to(table.model):
+        if each.field.target_field.name == relation.field.name:
+            places.append((table_of(each.model).label, each.field.name))
+    for place in places:
+        progress.passed_on.setdefault(place, {}).update(now)
 
 
 def _leave(relation: coverage.Relation, table: Table, stay: Mapping[Row, Any], progress: Progress) -> set[Row]:
@@ -155,6 +171,7 @@ def _pass_on(
         now = {values[key]: values[heir] for key, heir in surplus.items() if key in values and heir in values}
         for each in relations_to(table.model):
             if each.field.target_field.name == target and not each.is_parent_link:
+                progress.passed_on.setdefault((table_of(each.model).label, each.field.name), {}).update(now)
                 settle(name, each, now, progress, using=using)
 
 

@@ -58,6 +58,9 @@ class Progress:
     before: dict[str, dict[Row, Row]] = field(default_factory=dict)
     #: Rows that were deleted with the pseudoprincipal to whom they came, by model: nothing else needs to come back in them.
     deleted: dict[str, set[Row]] = field(default_factory=dict)
+    #: By model and column, what named a row of a pseudoprincipal and is to name the owner's: one that the owner had already, or the same
+    #: one, under the key that it has now.
+    passed_on: dict[tuple[str, str], dict[Any, Any]] = field(default_factory=dict)
     #: What to tell the application.
     news: News = field(default_factory=News)
     #: The rows whose changes are undone.

@@ -9,7 +9,7 @@ A little long: who goes, who stays and who stays without a voice is decided of t
 from __future__ import annotations
 
 import functools
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -21,7 +21,7 @@ from edna.companions import links_to
 from edna.coverage import relations_to
 from edna.db import rows as raw
 from edna.db.rows import Row, Table, table_of
-from edna.engine.bags.opened_bag import Opened, pointing_at
+from edna.engine.bags.opened_bag import Opened, places_of, pointing_at
 from edna.engine.bags.reader import Journal
 from edna.engine.graph.outcome import fits
 from edna.engine.graph.references import reference_of
@@ -31,6 +31,7 @@ from edna.engine.layers.journal_forwarding import mentioned_by_stuck
 from edna.engine.pseudoprincipals import companions
 from edna.engine.revealing.incoming_references import UNSAID, policies_of, reference_policy, settle
 from edna.engine.revealing.progress import Adopted, LetGo, Progress
+from edna.engine.surroundings.attached_rows import Attached, Values
 from edna.records.diff import Changed, Decorrelated, Removed, RowBatch
 from edna.records.locator import Locator
 from edna.records.speaksfor import SpeaksFor
@@ -45,31 +46,15 @@ def let_go(journal: Journal, progress: Progress, *, using: str) -> LetGo:
     people = {key for voice in current.speaks_for for key in (voice.principal, voice.owner)}
     aliases = Aliases(model, people, journal.others, using=using)
     free, named_again, adopted = _candidates(journal, progress, aliases, model)
+    policy = functools.partial(reference_policy, current.head.disguise)
+    attached = Attached(journal, model, list(free), aliases, policy, using=using)
+    adopted += _wait_for_own(journal, attached, progress, free, named_again)
     owners = _owners({**named_again, **free})
     for opened in journal.others if named_again else ():
         # Whoever else brings a row back finds the name there, although what all had left of it has still to wait.
         mentions.follow(opened, {key: owners[key] for key in named_again}, label=table_of(model).label)
     went = _have_gone(model, free, current.head.disguise, using=using)
-    referring = set() if went else _referring(model, free, owners, aliases, using=using)
-    name, links = current.head.disguise, links_to(model)
-    hung_on = companions.held_on_to(model, list(free), lock=True, using=using) if links else {}
-    left: set[Any] = set()
-    # Companions last: none goes while anything else may yet keep its pseudoprincipal.
-    for relation in sorted(relations_to(model), key=lambda each: each.field in links) if not went else ():
-        if not free:
-            break
-        whom = {q: owners[q] for q in free}
-        retained = reference_policy(name, relation) == "retain"
-        if relation.field in links and not retained:
-            # One that holds nothing but what is specified goes with its pseudoprincipal, below.
-            whom = {q: owner for q, owner in whom.items() if q in hung_on.get(relation.field, ()) and q not in left}
-        values = aliases.owners(table_of(relation.model).label, relation.field.name, whom)
-        needed = settle(name, relation, values, progress, using=using) if relation in referring and values else set()
-        if retained:
-            needed |= _sealed_mentions(relation, journal.others, values)
-        for key in aliases.keys(relation, needed):
-            free.pop(key, None)
-        left.update(aliases.keys(relation, progress.left_with.get(relation.label, ())))
+    left = set() if went else _settle(journal, model, free, owners, aliases, attached, progress, using=using)
     kept = {key: free.pop(key) for key in left if key in free}
     silent = _silenced(journal, model, kept, aliases)
     moved = {bytes(voice.public_key) for opened in journal.others for voice in opened.speaks_for}
@@ -84,7 +69,7 @@ def let_go(journal: Journal, progress: Progress, *, using: str) -> LetGo:
         return LetGo(remaining, set(), adopted)
     for label, rows in companions.remove(model, list(free), progress.news, using=using).items():
         progress.deleted.setdefault(label, set()).update(rows)
-    _rewrite(journal, model, {q: owners[q] for q in free}, aliases, progress.deleted, using=using)
+    _rewrite(journal, model, {q: owners[q] for q in free}, aliases, attached, progress, using=using)
     adopted += _adopt(journal, model, list(free.values()), owners)
     if not went:
         raw.delete(table_of(model), [(key,) for key in free], using=using)
@@ -92,6 +77,77 @@ def let_go(journal: Journal, progress: Progress, *, using: str) -> LetGo:
     gone = [holder.entry for holder in map(journal.holder_of, free.values()) if holder]
     store.delete_entries(gone, using=using)
     return LetGo(remaining, {entry.public_key for entry in gone}, adopted)
+
+
+def _settle(
+    journal: Journal,
+    model: type[Model],
+    free: dict[Any, SpeaksFor],
+    owners: Mapping[Any, Any],
+    aliases: Aliases,
+    attached: Attached,
+    progress: Progress,
+    *,
+    using: str,
+) -> set[Any]:
+    """Deal with every row that refers to one of those who are ``free``, and leave there those who may go. Returns with whom rows stay
+    that were given up."""
+    name, order = journal.current.head.disguise, {link: place for place, link in enumerate(attached.links, start=1)}
+    referring = _referring(model, free, owners, aliases, using=using)
+    left: set[Any] = set()
+    # Companions last: none goes while anything else may yet keep its pseudoprincipal. Of these, those first that may not be able to move.
+    for relation in sorted(relations_to(model), key=lambda each: order.get(each.field, 0)):
+        if not free:
+            break
+        whom = {q: owners[q] for q in free}
+        retained = reference_policy(name, relation) == "retain"
+        if relation.field in order and not retained:
+            # One that holds nothing but what is specified goes with its pseudoprincipal.
+            following = attached.following(relation.field)
+            whom = {q: owner for q, owner in whom.items() if q in following and q not in left}
+        values = aliases.owners(table_of(relation.model).label, relation.field.name, whom)
+        needed = settle(name, relation, values, progress, using=using) if relation in referring and values else set()
+        if retained:
+            needed |= _sealed_mentions(relation, journal.others, values)
+        for key in aliases.keys(relation, needed):
+            free.pop(key, None)
+        left.update(aliases.keys(relation, progress.left_with.get(relation.label, ())))
+    for relation, whose in attached.doomed(free.keys() - left):
+        for value in settle(name, relation, whose, progress, using=using):
+            free.pop(whose[value], None)
+    return left
+
+
+def _wait_for_own(
+    journal: Journal,
+    attached: Attached,
+    progress: Progress,
+    free: dict[Any, SpeaksFor],
+    named_again: Mapping[Any, SpeaksFor],
+) -> list[Adopted]:
+    """Take out of ``free`` those to whose companions something is attached that follows the owner, while what is beside the owner lies in
+    another bag: they go when that is back, and their voices wait there. And those whom something keeps that is attached there."""
+    adopted: list[Adopted] = []
+    for key in attached.retaining():
+        free.pop(key, None)
+    followed = {link: attached.following(link) for link in attached.links}
+    people = {voice.owner for voice in free.values()}
+    away = {link: attached.away(link, people, progress.kept) for link, keys in followed.items() if keys}
+    # By the oldest bag of several: of a disguise in chunks, that is the one that is revealed last.
+    order = {opened: place for place, opened in enumerate((*journal.others, None))}
+    waits = True
+    while waits:
+        owners, waits = _owners({**named_again, **free}), False
+        for key in list(free):
+            bags = [
+                places[owners[key]] for link, places in away.items() if key in followed[link] and owners[key] in places
+            ]
+            if bags:
+                voice, opened, waits = free.pop(key), min(bags, key=order.__getitem__), True
+                if opened is not None:
+                    opened.add_voice(voice, unlisted=journal.current.unlisted)
+                    adopted += _take_over(journal, opened)
+    return adopted
 
 
 def _silenced(
@@ -215,7 +271,7 @@ def _in_shared_rows(journal: Journal, aliases: Aliases, model: type[Model]) -> I
         for batch in (batch for batch in opened.diffs if isinstance(batch, Removed)):
             for relation in relations_to(model):
                 if table_of(relation.model).label == batch.model:
-                    for position, _ in _mentions(batch, {relation.field.name}):
+                    for position, _ in places_of(batch, {relation.field.name}):
                         for key in aliases.keys(relation, [row[position] for row in batch.rows]):
                             yield key, waiting[opened.locator]
 
@@ -250,15 +306,6 @@ def _owners(voices: Mapping[Any, SpeaksFor]) -> dict[Any, Any]:
 # In other bags
 
 
-def _mentions(batch: RowBatch, names: Container[str]) -> list[tuple[int, str]]:
-    """The positions of a batch's rows at which values of these columns stand, to be restored one day or as part of its key."""
-    if isinstance(batch, Removed):
-        return [(position, name) for position, name in enumerate(batch.columns) if name in names]
-    if isinstance(batch, Changed):
-        return [(position, name) for position, name in enumerate((*batch.key, *batch.columns)) if name in names]
-    return []
-
-
 def _sealed_mentions(relation: coverage.Relation, bags: Sequence[Opened], free: Mapping[Any, Any]) -> set[Any]:
     label = table_of(relation.model).label
     return {
@@ -266,7 +313,7 @@ def _sealed_mentions(relation: coverage.Relation, bags: Sequence[Opened], free: 
         for opened in bags
         for batch in opened.diffs
         if batch.model == label
-        for position, _ in _mentions(batch, {relation.field.name})
+        for position, _ in places_of(batch, {relation.field.name})
         for row in batch.rows
         if row[position] in free
     }
@@ -277,30 +324,40 @@ def _rewrite(
     model: type[Model],
     owners: Mapping[Any, Any],
     aliases: Aliases,
-    deleted: Mapping[str, set[Row]],
+    attached: Attached,
+    progress: Progress,
     *,
     using: str,
 ) -> None:
     """In every other bag, what names one of them names its owner from now on, and the row of one itself is forgotten; so is what
-    changed in rows that are ``deleted`` along."""
+    changed in rows that are deleted along. What is attached to their companions follows."""
     if not journal.others:
         return
-    names: dict[str, dict[str, Mapping[Any, Any]]] = {}
-    doomed: dict[str, dict[str, Mapping[Any, Any]]] = {}
-    links = links_to(model)
+    names: Values = {}
+    doomed: Values = {}
     for relation in relations_to(model):
         label, policy = table_of(relation.model).label, reference_policy(journal.current.head.disguise, relation)
         values = aliases.owners(label, relation.field.name, owners)
-        names.setdefault(label, {})[relation.field.name] = values
-        if policy == UNSAID and coverage.one_each(relation.field) and relation.field not in links:
-            values = _second_ones(relation, values, journal.others, using=using)
-        elif policy != "delete" and relation.field not in links:
+        names.setdefault(label, {})[relation.field.name] = dict(values)
+        if relation.field in attached.links:
             continue
-        doomed.setdefault(label, {})[relation.field.name] = values
+        if policy == UNSAID and coverage.one_each(relation.field):
+            values = _second_ones(relation, values, journal.others, using=using)
+        elif policy != "delete":
+            continue
+        doomed.setdefault(label, {})[relation.field.name] = dict(values)
+    attached.follow(owners, names, doomed)
+    for (label, column), now in progress.passed_on.items():
+        names.setdefault(label, {}).setdefault(column, {}).update(now)
+    gone = {label: set(rows) for label, rows in progress.deleted.items()}
+    # Also of companions that a sweep had taken: what has their owner's key now is another row.
+    for link in (link for link in attached.links if link.primary_key):
+        label = table_of(link.model).label
+        went = doomed[label][link.name].keys() - progress.passed_on.get((label, link.name), {}).keys()
+        gone.setdefault(label, set()).update((key,) for key in went)
     principals = table_of(model)
-    gone = {label: set(rows) for label, rows in deleted.items()}
     for removed in (batch for opened in journal.others for batch in opened.diffs if isinstance(batch, Removed)):
-        for position, name in _mentions(removed, doomed.get(removed.model, {})):
+        for position, name in places_of(removed, doomed.get(removed.model, {})):
             rows = [row for row in removed.rows if row[position] in doomed[removed.model][name]]
             keys = replace(removed, rows=rows).primary_keys()
             # A row that a record migration has made has no key yet, and is in nobody else's record.
@@ -316,7 +373,7 @@ def _rewrite(
                 left = replace(batch, rows=keep)
                 opened.exchange(batch, left)
                 batch = left
-            for position, name in _mentions(batch, names.get(batch.model, {})):
+            for position, name in places_of(batch, names.get(batch.model, {})):
                 opened.substitute(batch, position, names[batch.model][name])
         opened.exchange_voices(lambda voice: voice._replace(owner=owners.get(voice.owner, voice.owner)))
 
@@ -331,7 +388,7 @@ def _second_ones(
         for opened in bags
         for batch in opened.diffs
         if isinstance(batch, Removed) and batch.model == table.label
-        for position, _ in _mentions(batch, {name})
+        for position, _ in places_of(batch, {name})
         for row in batch.rows
     ]
     found = [value for value in dict.fromkeys(sealed) if value in owners]
@@ -357,7 +414,7 @@ def _surviving(
     """The rows but those of the pseudoprincipals themselves, and of others that go, or have gone, along with them."""
     own = batch.model == principals.label
     keys = batch.primary_keys() if (own or gone) and isinstance(batch, Removed | Changed) else None
-    places = [(at, doomed[name]) for at, name in _mentions(batch, doomed)] if isinstance(batch, Removed) else []
+    places = [(at, doomed[name]) for at, name in places_of(batch, doomed)] if isinstance(batch, Removed) else []
     for key, row in zip(keys or batch.rows, batch.rows, strict=True):
         leaves = keys is not None and (key in gone or (own and key[0] in owners))
         if not leaves and not any(row[position] in values for position, values in places):

@@ -1,0 +1,198 @@
+"""Rows that others have attached to companions of pseudoprincipals who may go: in tables, and in the person's other bags.
+
+Where the disguise says nothing, such a row follows: to what is beside the owner, or, if the owner has nothing there, along with the
+companion, which becomes theirs. What is beside the owner may lie in another bag; then all of it waits for that. Invariant (nothing lost):
+what is sealed follows as what is in a table does, and no bag names a row that has gone. Reads tables and opened records; writes neither.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
+from typing import Any
+
+from django.db.models import ForeignKey, Model
+
+from edna.companions import links_to
+from edna.coverage import Relation, one_each, relations_to
+from edna.db import rows as raw
+from edna.db.rows import table_of
+from edna.engine.bags.opened_bag import Opened, places_of
+from edna.engine.bags.reader import Journal
+from edna.engine.layers.aliases import Aliases
+from edna.engine.pseudoprincipals import companions
+from edna.engine.pseudoprincipals.companions import Known
+from edna.records.diff import Removed, RowBatch
+
+#: By the label of a model and a column there: what its values become, or which of them go.
+Values = dict[str, dict[str, dict[Any, Any]]]
+
+Link = ForeignKey[Any, Any]
+
+
+class Attached:
+    """What is attached to companions of those with these raw primary keys, now. ``policy`` says what the disguise has for a relation."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        model: type[Model],
+        keys: Sequence[Any],
+        aliases: Aliases,
+        policy: Callable[[Relation], str],
+        *,
+        using: str,
+    ) -> None:
+        self._model, self._others, self._aliases, self._policy, self._using = (
+            model,
+            journal.others,
+            aliases,
+            policy,
+            using,
+        )
+        #: Those first whose rows may not be able to move, as their keys are their owners'.
+        self.links: list[Link] = sorted(links_to(model), key=lambda link: (not link.primary_key, str(link)))
+        self._there = companions.beside(model, keys, lock=True, using=using)
+        #: By link and relation, to whose companions rows refer, be these in a table or sealed.
+        self._by_relation = {
+            link: companions.referred_to(link, there, lock=True, using=using) for link, there in self._there.items()
+        }
+        for link, there in self._there.items():
+            for relation, values in self._sealed_mentions(link):
+                target = relation.field.target_field.name
+                if named := {key for key, known in there if known[target] in values}:
+                    self._by_relation[link].setdefault(relation, set()).update(named)
+
+    def following(self, link: Link) -> set[Any]:
+        """Those to whose companions something is attached that follows."""
+        return self._with(link, lambda policy: policy not in ("delete", "retain"))
+
+    def retaining(self) -> set[Any]:
+        """Those whom something keeps that is attached to their companions."""
+        return set().union(*(self._with(link, "retain".__eq__) for link in self._by_relation))
+
+    def _with(self, link: Link, is_meant: Callable[[str], bool]) -> set[Any]:
+        found = self._by_relation.get(link, {})
+        return set().union(*(keys for relation, keys in found.items() if is_meant(self._policy(relation))))
+
+    def doomed(self, keys: Set[Any]) -> Iterator[tuple[Relation, dict[Any, Any]]]:
+        """The relations whose rows are deleted along with companions of these, and by what such a row names whose companion."""
+        for link, found in self._by_relation.items():
+            for relation, whose in found.items():
+                if self._policy(relation) == "delete":
+                    target = relation.field.target_field.name
+                    yield relation, {known[target]: key for key, known in self._there[link] if key in keys & whose}
+
+    def away(self, link: Link, owners: Collection[Any], kept: Sequence[RowBatch]) -> dict[Any, Opened | None]:
+        """Of these principals, those who have nothing of the kind while it lies in a bag, or they themselves do; in which, but for the
+        revealed one, where it is ``kept``, and shared ones."""
+        named = {value: key for key in owners for value in self._names_of(link, {key: key})}
+        bags: list[tuple[Opened | None, Sequence[RowBatch]]] = [(None, kept)]
+        bags += [(None if opened.shared else opened, opened.diffs) for opened in self._others]
+        places = {value: opened for opened, batches in bags for value, _ in self._sealed_rows(link, batches)}
+        people = {
+            key: opened
+            for opened, batches in bags
+            for batch in batches
+            if isinstance(batch, Removed) and batch.model == table_of(self._model).label
+            for (key,) in batch.primary_keys()
+        }
+        sealed = [value for value, key in named.items() if value in places or key in people]
+        there = (
+            raw.held_values(table_of(link.model), link.name, sealed, lock=False, using=self._using) if sealed else set()
+        )
+        found = {named[value]: places[value] for value in sealed if value in places and value not in there}
+        return {**{named[value]: people[named[value]] for value in sealed if named[value] in people}, **found}
+
+    # In other bags
+
+    def follow(self, owners: Mapping[Any, Any], names: Values, doomed: Values) -> None:
+        """Of those who go, whose ``owners`` these are: add to what other bags are to name from now on what is attached to companions, and
+        to what goes of them the companions that are sealed, but for those that become their owner's."""
+        for link in self.links:
+            whose = self._names_of(link, owners)
+            now, staying = self._follow_sealed(link, whose)
+            for relation in relations_to(link.model):
+                label, name, target = _place(relation)
+                if self._policy(relation) != "delete":
+                    names.setdefault(label, {}).setdefault(name, {}).update(now.get(target, {}))
+                    continue
+                gone = [known for key, known in self._there.get(link, ()) if key in owners]
+                gone += [known for value, known in self._sealed_rows(link) if value in whose]
+                doomed.setdefault(label, {}).setdefault(name, {}).update((known[target], None) for known in gone)
+            going = {value: owner for value, owner in whose.items() if value not in staying}
+            doomed.setdefault(table_of(link.model).label, {})[link.name] = going
+
+    def _follow_sealed(self, link: Link, owners: Mapping[Any, Any]) -> tuple[dict[str, dict[Any, Any]], set[Any]]:
+        """By column of the companions' table, what names a sealed one of these and what it names from now on; and those whose companion
+        becomes the owner's."""
+        mentioned = [
+            (_place(relation)[2], values)
+            for relation, values in self._sealed_mentions(link)
+            if self._policy(relation) != "delete"
+        ]
+        sealed = self._sealed_rows(link) if mentioned else []
+        followed = [
+            (value, known)
+            for value, known in sealed
+            if value in owners and any(known[target] in values for target, values in mentioned)
+        ]
+        now: dict[str, dict[Any, Any]] = {}
+        staying: set[Any] = set()
+        own = self._own(link, {owners[value] for value, _ in followed}, sealed)
+        for value, known in sorted(followed, key=operator.itemgetter(0)):
+            owner = owners[value]
+            heir = own.get(owner) if one_each(link) else None
+            if heir is None:
+                heir = own[owner] = {name: owner if name == link.name else part for name, part in known.items()}
+                staying.add(value)
+            for name, part in known.items():
+                now.setdefault(name, {})[part] = heir[name]
+        return now, staying
+
+    def _own(self, link: Link, owners: set[Any], sealed: Sequence[tuple[Any, Known]]) -> dict[Any, Known]:
+        """What is beside these owners, or will be."""
+        own = {value: known for value, known in sealed if value in owners}
+        table, names = table_of(link.model), companions.named_by(link)
+        found = raw.read_where(table, (link.name, *names), link.name, list(owners), lock=False, using=self._using)
+        return own | {value: dict(zip(names, known, strict=True)) for value, *known in found}
+
+    def _sealed_mentions(self, link: Link) -> Iterator[tuple[Relation, set[Any]]]:
+        """The relations to companions by which sealed records name any, and the values there."""
+        for relation in relations_to(link.model):
+            label, name, _ = _place(relation)
+            values = {
+                row[position]
+                for opened in self._others
+                for batch in opened.diffs
+                if batch.model == label
+                for position, _ in places_of(batch, {name})
+                for row in batch.rows
+            }
+            if values:
+                yield relation, values
+
+    def _sealed_rows(self, link: Link, batches: Sequence[RowBatch] | None = None) -> list[tuple[Any, Known]]:
+        """Removed rows of the companions' table: by what each names whom it is beside, and what others may name it by."""
+        label, names = table_of(link.model).label, (link.name, *companions.named_by(link))
+        if batches is None:
+            batches = [batch for opened in self._others for batch in opened.diffs]
+        rows = [
+            [row[batch.columns.index(name)] for name in names]
+            for batch in batches
+            if batch.model == label and isinstance(batch, Removed) and {*names} <= {*batch.columns}
+            for row in batch.rows
+        ]
+        return [(value, dict(zip(names[1:], known, strict=True))) for value, *known in rows]
+
+    def _names_of(self, link: Link, owners: Mapping[Any, Any]) -> Mapping[Any, Any]:
+        """By what the link names them."""
+        return self._aliases.owners(table_of(link.model).label, link.name, owners)
+
+
+def _place(relation: Relation) -> tuple[str, str, str]:
+    """The label and the column that refer, and the column referred to."""
+    return table_of(relation.model).label, relation.field.name, relation.field.target_field.name
+
+
+__all__ = ["Attached", "Values"]
