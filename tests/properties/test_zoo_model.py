@@ -36,7 +36,7 @@ from tests.zoo.fields import Point
 from tests.zoo.machine import Habitat, Inhabitant, _create, crashes, edna_dump, few, numbers, pick
 from tests.zoo.migrations import history  # noqa: F401 - a fixture
 from tests.zoo.models import council, court, guild, lending, press, shop, studio, town
-from tests.zoo.oracle import APPLICATION, Effect, Gone, Layer, Oracle, Row, Snapshot
+from tests.zoo.oracle import APPLICATION, Effect, Gone, Layer, Oracle, Row, Snapshot, references_of
 from tests.zoo.specs import council as council_specs
 from tests.zoo.specs import court as court_specs
 from tests.zoo.specs import guild as guild_specs
@@ -195,10 +195,11 @@ class Council(Habitat):
 
 class BesideMembers(Beside):
     generator = guild_specs.AnonymousMember
+    references = guild_specs.REFERENCES
 
 
 class Guild(Habitat):
-    """Pseudoprincipals have companions, and are shared by steps and columns."""
+    """Pseudoprincipals have companions, and are shared by steps and columns. The application attaches rows to companions, too."""
 
     principal = guild.Member
     tables = guild.MODELS
@@ -207,15 +208,71 @@ class Guild(Habitat):
     oracles = BesideMembers
     one_in = 2
 
+    oracle: BesideMembers
+
     def is_beside(self, row: Row) -> bool:
         """Whether it is a companion: what is written there goes with it, and whoever deletes it is no application."""
-        return row in self.oracle.beside  # type: ignore[attr-defined]
+        return row in self.oracle.beside
 
     def may_be_edited(self, row: Row) -> bool:
-        return not self.is_beside(row)
+        """The twin does not know yet what is attached to a companion."""
+        return not self.is_beside(row) and not self.oracle.is_attached(row)
 
     def may_be_deleted(self, row: Row) -> bool:
         return not self.is_beside(row) and super().may_be_deleted(row)
+
+    def options(self, column: Any) -> list[Any]:
+        """What `attach` refers to is another matter."""
+        target = column.target_field.attname
+        beside = {row.truth[target] for row in self.oracle.beside if row.model is column.related_model}
+        return [value for value in super().options(column) if value not in beside]
+
+    @precondition(lambda self: self.oracle.beside)
+    @rule(which=numbers, data=st.data())
+    def attach(self, which: int, data: Any) -> None:
+        self.attach_one(which, data)
+
+    @rule(who=few, which=numbers, model=numbers, number=few, data=st.data())
+    def disguise_and_attach(self, who: int, which: int, model: int, number: int, data: Any) -> None:
+        """In one: it seldom comes about by itself."""
+        person = self.someone(who)
+        if person is not None:
+            masks = (guild_specs.Mask, guild_specs.OneNobody, guild_specs.TwoNobodies, guild_specs.Leave)
+            self.disguise_one(person, masks[which % len(masks)], {}, with_key=bool(which % 2))
+            self.everybody_sees_what_they_should()
+            for each in range(number + 1):
+                self.attach_one(model + each, data)
+
+    def attach_one(self, which: int, data: Any) -> None:
+        """Somebody attaches a row to what stands beside a pseudoprincipal. In the twin it hangs from the first where it comes to."""
+        model = (guild.Wreath, guild.Coin, guild.Taunt)[which % 3]
+        (column,) = references_of(model)
+        there = {*self.oracle.present(column.related_model)}
+        hosts = [
+            row
+            for nobody in self.oracle.rows[guild.Member]
+            for row in self.oracle.companions_of(nobody.key)
+            if row in there and row.model is column.related_model and QuerySet(row.model).filter(pk=row.key).exists()
+        ]
+        if hosts:
+            host, number = pick(data, hosts), next(self.numbers)
+            values = {"id": 1000 + number, column.attname: host.key, "text": f"needle text '{number}'"}
+            self.tell(f"the application attaches {model.__name__} {values} beside {self.oracle.beside[host]}")
+            self.write(partial(_create, model, values), int)
+            self.oracle.rows[model].append(Row(model, values))
+
+    def revealed(self) -> None:
+        for row in self.oracle.arrived:
+            self.write(int, partial(_create, row.model, dict(row.truth)))
+        self.oracle.arrived = []
+
+    def reveal_everything(self, *, finish: bool = True) -> None:
+        """Who has no chest for what was put into those of pseudoprincipals gets one in the end."""
+        super().reveal_everything(finish=False)
+        for person in {self.oracle.person_of(key): None for key in self.oracle.waiting}:
+            if self.oracle.own(guild.Chest, person) is None:
+                self.create(guild.Chest, {"member_id": person, "lock": "needle lock"})
+        super().reveal_everything(finish=finish)
 
     def leave_out(self, found: Snapshot, expected: Snapshot) -> None:
         for shown in (found, expected):

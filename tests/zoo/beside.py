@@ -2,23 +2,29 @@
 
 A companion is there as long as its pseudoprincipal is. What becomes of it in between is that of any row of the pseudoprincipal's owner, as
 far as a disguise takes their key. Once its pseudoprincipal is gone, so is it, with whatever was sealed of it.
+
+What others have attached to a companion follows its owner then: to what stands beside them, or along with the companion, which becomes
+theirs. While what stands beside them is away, all of it waits for that; and where a companion's key is its owner's, it waits until they
+have one. By the policy of its relation it is deleted instead.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from typing import Any, ClassVar
 
 from django.db.models import Model
 
 from edna.placeholders import as_placeholder
 from edna.spec import Pseudoprincipal
-from tests.zoo.oracle import Effect, Oracle, Row, Snapshot, Values
+from tests.zoo.oracle import Effect, Oracle, Row, Snapshot, Values, references_of
 
 
 class Beside(Oracle):
     #: How the pseudoprincipals of the habitat are filled.
     generator: ClassVar[type[Pseudoprincipal]]
+    #: What all disguises of the habitat say of relations.
+    references: ClassVar[Mapping[str, str]] = {}
 
     def __init__(self, principal: type[Model], models: Iterable[type[Model]]) -> None:
         super().__init__(principal, models)
@@ -26,6 +32,13 @@ class Beside(Oracle):
         self.beside: dict[Row, Any] = {}
         #: Pseudoprincipals that were swept at one time: some have been made again, with others beside them.
         self.swept: set[Any] = set()
+        #: Of each pseudoprincipal, whom it stands for: a person, or another pseudoprincipal.
+        self.owner_of: dict[Any, Any] = {}
+        #: Pseudoprincipals that nothing names any more, and that wait for what is attached to their companions: the receipts by which
+        #: they may go.
+        self.waiting: dict[Any, set[str]] = {}
+        #: What the latest reveals have brought to people, for the first time: companions, and what was attached to some.
+        self.arrived: list[Row] = []
 
     @property
     def companions(self) -> Mapping[type[Model], tuple[str, Mapping[str, Any]]]:
@@ -35,6 +48,31 @@ class Beside(Oracle):
             for model, values in self.generator.companions.items()
             if values is not None
         }
+
+    def attached_to(self, companion: Row, *, doomed: bool = False) -> list[tuple[Row, str]]:
+        """Rows that refer to the companion, and by which column; ``doomed``: those that are deleted with it instead of the others."""
+        found = []
+        for model in self.models:
+            for column in references_of(model):
+                if column.related_model is companion.model:
+                    deleted = self.references.get(f"{model._meta.label}.{column.name}") == "delete"
+                    value = companion.truth[column.target_field.attname]
+                    rows = self.rows[model] if deleted is doomed else []
+                    found += [(row, column.attname) for row in rows if row.truth[column.attname] == value]
+        return found
+
+    def is_attached(self, row: Row) -> bool:
+        """Whether it refers to a companion."""
+        columns = [each for each in references_of(row.model) if each.related_model in self.companions]
+        return any(
+            row.truth[each.attname] == companion.truth[each.target_field.attname]
+            for each in columns
+            for companion in self.beside
+            if companion.model is each.related_model
+        )
+
+    def in_use(self) -> set[tuple[str, Any]]:
+        return super().in_use() | {(self.principal._meta.pk.attname, key) for key in self.waiting}
 
     def present(self, model: type[Model]) -> list[Row]:
         rows = super().present(model)
@@ -57,9 +95,18 @@ class Beside(Oracle):
 
     def learn(self, after: Snapshot) -> None:
         super().learn(after)
+        for model, columns in self.owners.items():
+            for row in self.rows[model]:
+                for name in columns:
+                    for layer in row.layers.get(name, ()):
+                        self.owner_of.setdefault(layer.value, self._below(row, name, layer))
         assert not self.hidden  # nobody could tell whose companions are whose
-        stand_ins = {row.key for row in self.rows[self.principal] if row.stands_for is not None}
         self.forget(lambda row: self.beside[row] in self.swept and row.key not in after[row.model])
+        self.learn_companions(after)
+
+    def learn_companions(self, after: Snapshot) -> None:
+        """Those that were made, with somebody new or with somebody who was swept."""
+        stand_ins = self.stand_ins
         known = {row for row in self.beside if row.gone is None}
         for model, (column, values) in self.companions.items():
             having = {self.beside[row] for row in known if row.model is model}
@@ -76,6 +123,115 @@ class Beside(Oracle):
         for name, value in values.items():
             placeholder, field = as_placeholder(value), model._meta.get_field(name)
             assert found[field.attname] == placeholder.make(field, None), found
+
+    # What a reveal does
+
+    def reveal(
+        self, person: Any, receipt: str, after: Snapshot, said: set[tuple[str, Any]]
+    ) -> tuple[set[tuple[Row, str]], set[Row]]:
+        before = {value for _, value in super().in_use()} & self.stand_ins
+        held, deferred = super().reveal(person, receipt, after, said)
+        self.learn_companions(after)
+        going = {key for key in before if self.person_of(key) == person} - {value for _, value in super().in_use()}
+        going |= {key for key, receipts in self.waiting.items() if receipt in receipts}
+        stay = self.let_go(person, receipt, going, after)
+        if stay:
+            self.outstanding[person].add(receipt)
+        return held | {(row, "reference") for row in stay}, deferred
+
+    def let_go(self, person: Any, receipt: str, going: set[Any], after: Snapshot) -> set[Row]:
+        """These pseudoprincipals go, as far as nothing keeps them; returns the companions that cannot move."""
+        for key in going:
+            self.waiting.pop(key, None)
+        while True:
+            owners = {key: self.owner_among(key, going) for key in going}
+            waits = {
+                key: own.gone.holders[person]
+                for key in going
+                for row in self.companions_of(key)
+                if row.gone is None and self.attached_to(row)
+                for own in [self.own(row.model, owners[key]) or self.own(self.principal, owners[key])]
+                if own is not None and own.gone is not None
+            }
+            if not waits:
+                break
+            self.waiting |= waits
+            going = going - waits.keys()
+        beside = {key: self.companions_of(key) for key in going}
+        stay: set[Row] = set()
+        # Those first that may not be able to move.
+        for model in sorted(self.companions, key=lambda model: model._meta.pk.name != self.link(model)):
+            there = [row for key in going for row in beside[key] if row.model is model and row.gone is None]
+            followed = [row for row in sorted(there, key=lambda row: row.key) if self.attached_to(row)]
+            # Of several that may become the owner's: one of them, whichever it is.
+            followed.sort(
+                key=lambda row: after[model].get(row.key, {}).get(self.column(model)) != owners[self.beside[row]]
+            )
+            cannot: set[Any] = set()
+            for row in followed:
+                key = self.beside[row]
+                moves_key = model._meta.pk.name == self.link(model)
+                if owners[key] in cannot or (
+                    self.own(model, owners[key]) is None
+                    and moves_key
+                    and any(other.gone is None for other, _ in self.attached_to(row))
+                ):
+                    cannot.add(owners[key])
+                    stay.add(row)
+                    self.waiting[key] = {receipt}
+                    going = going - {key}
+                else:
+                    self.follow(row, owners[key])
+        for key in sorted(going):
+            for row in beside[key]:
+                for other, _ in self.attached_to(row, doomed=True):
+                    self.rows[other.model].remove(other)
+                if row in self.beside and self.attached_to(row):
+                    self.follow(row, owners[key])
+                if self.beside.get(row) == key:
+                    self.rows[row.model].remove(row)
+                    del self.beside[row]
+        gone = {key: owners[key] for key in going}
+        self.owner_of = {key: gone.get(owner, owner) for key, owner in self.owner_of.items() if key not in gone}
+        return stay
+
+    def follow(self, row: Row, owner: Any) -> None:
+        """What is attached to a companion goes to what stands beside the owner, or along with the companion, which becomes theirs."""
+        attached, own = self.attached_to(row), self.own(row.model, owner)
+        if own is None:
+            row.truth[self.column(row.model)] = owner
+            own = row
+            del self.beside[row]
+            if owner in self.stand_ins:
+                self.beside[row] = owner
+            else:
+                self.arrived.append(row)
+        for other, name in attached:
+            (column,) = (each for each in references_of(other.model) if each.attname == name)
+            other.truth[name] = own.truth[column.target_field.attname]
+            if owner not in self.stand_ins:
+                self.arrived.append(other)
+
+    def owner_among(self, key: Any, going: Set[Any]) -> Any:
+        """Whom a pseudoprincipal stands for, once all of these are gone."""
+        owner = self.owner_of[key]
+        while owner in going:
+            owner = self.owner_of[owner]
+        return owner
+
+    def companions_of(self, key: Any) -> list[Row]:
+        return [row for row, whose in self.beside.items() if whose == key]
+
+    def own(self, model: type[Model], owner: Any) -> Row | None:
+        """What stands beside somebody, or is their own row, if only under disguise."""
+        name = self.column(model) if model is not self.principal else model._meta.pk.attname
+        return next((row for row in self.rows[model] if row.truth[name] == owner), None)
+
+    def column(self, model: type[Model]) -> str:
+        return self.companions[model][0]
+
+    def link(self, model: type[Model]) -> str:
+        return self.column(model).removesuffix("_id")
 
     def sweep(self, gone: set[Any]) -> None:
         super().sweep(gone)

@@ -1,4 +1,7 @@
-"""The guild: rows beside every member, some of them made for pseudoprincipals, too, and rows that name a member twice."""
+"""The guild: rows beside every member, some of them made for pseudoprincipals, too, and rows that name a member twice.
+
+Others attach rows to what stands beside a member, also beside a pseudoprincipal.
+"""
 
 from __future__ import annotations
 
@@ -54,4 +57,34 @@ class Tool(models.Model):
         app_label = "zoo"
 
 
-MODELS = (Member, Sign, Chest, Piece, Tool)
+class Wreath(models.Model):
+    """Somebody hangs it on a sign."""
+
+    sign = models.ForeignKey(Sign, models.CASCADE)
+    text = models.TextField()
+
+    class Meta:
+        app_label = "zoo"
+
+
+class Taunt(models.Model):
+    """As a wreath; on nobody's sign it is of no use once somebody is back."""
+
+    sign = models.ForeignKey(Sign, models.CASCADE)
+    text = models.TextField()
+
+    class Meta:
+        app_label = "zoo"
+
+
+class Coin(models.Model):
+    """Somebody puts it into a chest."""
+
+    chest = models.ForeignKey(Chest, models.CASCADE)
+    text = models.TextField()
+
+    class Meta:
+        app_label = "zoo"
+
+
+MODELS = (Member, Sign, Chest, Piece, Tool, Wreath, Taunt, Coin)
