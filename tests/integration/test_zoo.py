@@ -198,6 +198,26 @@ def test_a_chest_that_cannot_move_keeps_everything_beside_its_pseudoprincipal(zo
     assert guild.Member.objects.get() == one.user
 
 
+def test_who_stays_stands_for_the_owner_of_whoever_goes(zoo: Any) -> None:  # noqa: F811
+    """A pseudoprincipal of a pseudoprincipal: both wait in the bag of the account, and one of them goes with it."""
+    (one,) = guild_of("Ann")
+    guild.Tool.objects.create(member=one.user, text="a hammer")
+    masked = one.disguise("zoo.guild-mask")
+    first = guild.Tool.objects.get().member
+    (again,) = edna.disguise_all("zoo.guild-one-nobody")
+    left = one.disguise("zoo.guild-leave", with_key=True)
+    guild.Coin.objects.create(chest=guild.Tool.objects.get().member.chest, text="a coin")
+    passing = guild.Coin.objects.create(chest=first.chest, text="another one")
+    assert one.reveal(masked).complete
+    assert one.reveal(again).complete
+    passing.delete()
+    assert [held.reason for held in one.reveal(left).held] == [edna.Reason.CONSTRAINT]
+    assert not guild.Member.objects.filter(pk=first.pk).exists()
+    guild.Chest.objects.create(member=one.user)
+    assert one.reveal(left).complete
+    assert guild.Coin.objects.get().chest == guild.Chest.objects.get()
+
+
 @pytest.mark.parametrize("own", [True, False])
 def test_what_was_changed_in_a_chest_that_was_swept_is_not_taken_for_its_owners(own: bool, zoo: Any) -> None:  # noqa: F811
     """Its key was its pseudoprincipal's; and what names one that goes names the owner from then on."""

@@ -69,7 +69,9 @@ def let_go(journal: Journal, progress: Progress, *, using: str) -> LetGo:
         return LetGo(remaining, set(), adopted)
     for label, rows in companions.remove(model, list(free), progress.news, using=using).items():
         progress.deleted.setdefault(label, set()).update(rows)
-    _rewrite(journal, model, {q: owners[q] for q in free}, aliases, attached, progress, using=using)
+    gone_to = {q: owners[q] for q in free}
+    _rewrite(journal, model, gone_to, aliases, attached, progress, using=using)
+    remaining = [voice._replace(owner=gone_to.get(voice.owner, voice.owner)) for voice in remaining]
     adopted += _adopt(journal, model, list(free.values()), owners)
     if not went:
         raw.delete(table_of(model), [(key,) for key in free], using=using)
