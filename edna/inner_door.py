@@ -48,7 +48,7 @@ from edna.engine.renewing.making_over import MadeOver as MadeOver
 from edna.engine.renewing.making_over import NewKeys as NewKeys
 from edna.engine.renewing.parts import MOST_PARTS as MOST_PARTS
 from edna.engine.renewing.parts import parts_kept
-from edna.engine.searched_shards import one_that_may_seal
+from edna.engine.searched_shards import one_that_may_seal, the_one_with
 from edna.errors import ConfigurationError, DatabaseBusy, KeyMalformed
 from edna.records.locator import Locator, Receipt
 from edna.records.speaksfor import SealedKey as SealedKey
@@ -547,6 +547,15 @@ def database_of_keys(public_keys: Iterable[PublicKey]) -> str:
     """
     throttle.admit()
     return people.database_of_keys({*map(bytes, public_keys)})
+
+
+def database_with(question: Callable[[str], Iterable[object]]) -> str:
+    """The one of several databases that answers with something, or any of them; without a question, where there is one or one is at work.
+
+    Raises:
+        DatabaseNotChosen: several do. DatabaseBusy: one is away, and no other does.
+    """
+    return the_one_with(question, aliases=registry.databases())
 
 
 def rotate_elsewhere(

@@ -64,13 +64,14 @@ def json_view(
     answers: Mapping[str, Field] | None = None,
     optional: Mapping[str, Any] | None = None,
     proved: bool = False,
+    is_of_person: bool = True,
     raises: tuple[type[EdnaError], ...] = (),
     most_bytes: int = MOST_BYTES,
 ) -> Callable[[Route], Callable[[HttpRequest], HttpResponse]]:
     """Makes a view of a function that takes the request and its fields, and returns what to answer. It may raise edna's errors.
 
     ``optional`` are fields that may be left out, with what counts then. ``proved``: the function asks for the token of a key, and works in
-    the database where that key is.
+    the database where that key is; but for one that ``is_of_person`` of nobody.
     """
 
     def decorate(route: Route) -> Callable[[HttpRequest], HttpResponse]:
@@ -88,7 +89,8 @@ def json_view(
             try:
                 content = _content(request, most_bytes=most_bytes)
                 body = declared.takes.read(content, "")
-                with at_home(request, key=lambda: proved_key(request)) if proved else nullcontext():
+                key = (lambda: proved_key(request)) if is_of_person else None
+                with at_home(request, key=key) if proved else nullcontext():
                     return answer(route(request, body))
             except EdnaError as error:
                 # Its sentence holds nothing that was sent, by the promise of `edna.errors`, and goes to nobody but the sender.

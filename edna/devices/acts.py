@@ -16,13 +16,13 @@ from typing import Final, TypeVar
 from django.db import transaction
 from django.db.models import Model
 
-from edna import api, inner_door, throttle
+from edna import api, conf, inner_door, shards, throttle
 from edna.api import Registration, Unlocked
 from edna.crypto.keys import SecretKey
 from edna.custody.devices import keeping
 from edna.custody.devices.device import Device
 from edna.devices import store
-from edna.devices.reading import ended, key_of, read, removed, sealed_state, settle, shown, stored
+from edna.devices.reading import ended, key_of, of_device, read, removed, sealed_state, settle, shown, stored
 from edna.devices.writing import append, count_begun, note, places_of_state, put_state, rewrapped, show, welcome
 from edna.errors import (
     DeviceGroupEnded,
@@ -101,12 +101,14 @@ def begin(*, name: str = "", person: Model | None = None) -> NewDevice:
     if person is not None:
         count_begun(person)
     key, device = SecretKey.generate(), Device.new()
-    with transaction.atomic(using=inner_door.database()):
+    using = inner_door.database() if person is None or not conf.databases() else inner_door.database_of(person)
+    with shards.at(using), transaction.atomic(using=using):
         sealed = keeping.seal_state(device, key=key)
         put_state(keeping.state_place(key), sealed, public_key=key.public_key, is_new=True)
         return NewDevice(key, show(device.card))
 
 
+@of_device
 def add(secret_key: SecretKey | str, code: str, *, name: str = "", with_history: bool = True) -> bytes:
     """Take in the device that shows a code; return its id. It is handed all secrets of the group, or the present one alone.
 
@@ -126,6 +128,7 @@ def add(secret_key: SecretKey | str, code: str, *, name: str = "", with_history:
     return _tried(secret_key, act)
 
 
+@of_device
 def remove(secret_key: SecretKey | str, device: bytes, *, leave_damaged: bool = False, leave_rest: bool = False) -> int:
     """Take a device out of the group: it opens nothing that is here when this returns. Return how many bags are wrapped anew.
 
@@ -148,6 +151,7 @@ def remove(secret_key: SecretKey | str, device: bytes, *, leave_damaged: bool = 
     return _tried(secret_key, act)
 
 
+@of_device
 def update(
     secret_key: SecretKey | str,
     *,
@@ -188,6 +192,7 @@ def update(
         return following
 
 
+@of_device
 def finish(secret_key: SecretKey | str) -> int:
     """Give bags their new recipients that a `remove`, `update` or `create` has left without; return how many. A part of them at a time, so
     that nothing waits long, and a kill in the middle loses nothing.
@@ -203,6 +208,7 @@ def finish(secret_key: SecretKey | str) -> int:
     return _tried(secret_key, act)
 
 
+@of_device
 def catch_up(secret_key: SecretKey | str) -> None:
     """Store what this device has read, and the month in which it was here.
 
@@ -222,6 +228,7 @@ def catch_up(secret_key: SecretKey | str) -> None:
         note(device)
 
 
+@of_device
 def end(
     secret_key: SecretKey | str,
     *,
@@ -246,6 +253,7 @@ def end(
     return _tried(secret_key, act)
 
 
+@of_device
 def forget(secret_key: SecretKey | str) -> None:
     """Delete what is kept of a device that was removed, was never added, or whose group has ended: its key is good for nothing then. Nor is
     a password that held it.
@@ -268,6 +276,7 @@ def forget(secret_key: SecretKey | str) -> None:
     raise OperationRefused("This device is in a group. Remove it from another device first. Nothing was changed.")
 
 
+@of_device
 def unlock(secret_key: SecretKey | str) -> Unlocked:
     """Open the principal's keys with the key of one of their devices; as what `edna.unlock` returns. To `edna.rotate` it is to `update` the
     device: what that returns has the new key of the device. What an interrupted change has left is finished first.
@@ -286,12 +295,14 @@ def unlock(secret_key: SecretKey | str) -> Unlocked:
     return _tried(secret_key, act)
 
 
+@of_device
 def is_known(secret_key: SecretKey) -> bool:
     """Whether this is the key of a device."""
     place = keeping.state_place(secret_key)
     return place in store.find([place], using=inner_door.database())
 
 
+@of_device
 def group_code(secret_key: SecretKey | str) -> str:
     """What all devices of one group show alike, and those of another group otherwise: to be compared when one was added.
 
@@ -304,6 +315,7 @@ def group_code(secret_key: SecretKey | str) -> str:
     return keeping.code_of_group(own.membership.group)
 
 
+@of_device
 def members(secret_key: SecretKey | str) -> list[Member]:
     """The devices of the group, in the order in which they came.
 
@@ -323,6 +335,7 @@ def members(secret_key: SecretKey | str) -> list[Member]:
     return [Member(device, *notes[device], is_own=device == own.id) for device in own.membership.members]
 
 
+@of_device
 def rename(secret_key: SecretKey | str, device: bytes, name: str) -> None:
     """Call a device of the group otherwise.
 
@@ -338,6 +351,7 @@ def rename(secret_key: SecretKey | str, device: bytes, name: str) -> None:
     )
 
 
+@of_device
 def pending(secret_key: SecretKey | str) -> Pending:
     """What others have done since this device last did something, and what is to be done now.
 

@@ -21,8 +21,10 @@ from django.http.response import HttpResponseBase
 from django.views.decorators.debug import sensitive_variables
 
 from edna import api, conf, devices
+from edna.api_http.proofs import at_home
 from edna.devices.writing import CODE_LIFETIME
 from edna.errors import (
+    DatabaseBusy,
     DeviceGroupEnded,
     DeviceLoggedOut,
     DeviceRemoved,
@@ -31,6 +33,7 @@ from edna.errors import (
     KeyMalformed,
     NotYours,
 )
+from edna.visitors import is_same
 
 #: Its name has a word by which reports of errors hide it.
 _NAME: Final = "edna_device_key_"
@@ -88,7 +91,9 @@ def _signed(said: str, signature: str) -> tuple[bool, bool]:
 
 def _whose(request: HttpRequest) -> str:
     user: Any = request.user
-    return f"{user._meta.label_lower}.{user.pk}" if user.is_authenticated else ""
+    if not user.is_authenticated:
+        return ""
+    return ".".join([user._meta.label_lower, str(user.pk), *([user._state.db] if conf.databases() else [])])
 
 
 def brings_one(request: HttpRequest) -> bool:
@@ -113,9 +118,10 @@ def opened(request: HttpRequest, secret_key: str) -> api.Unlocked | None:
         return None
     if secret_key:
         try:
-            return _without_renewal(devices.unlock(secret_key))
-        except (DeviceUnknown, KeyMalformed):
-            return None
+            with at_home(request):
+                return _without_renewal(devices.unlock(secret_key))
+        except (DeviceUnknown, KeyMalformed, DatabaseBusy):
+            return None  # what it is besides is looked for by the caller
     problem: EdnaError | None = None
     for each in brought_keys(request):
         try:
@@ -132,10 +138,11 @@ def own(request: HttpRequest, brought: BroughtKey) -> api.Unlocked:
         NotYours: it is a device of another account than the one that is logged in.
         DeviceLoggedOut: nobody is logged in, and its account is not away.
     """
-    unlocked = _without_renewal(devices.unlock(brought.secret_key))
+    with at_home(request):
+        unlocked = _without_renewal(devices.unlock(brought.secret_key))
     user: Any = request.user
     account = api.principal(unlocked)
-    if user.is_authenticated and account != user:
+    if user.is_authenticated and not is_same(account, user):
         unlocked.close()
         raise NotYours("This is a device of another account than the one that is logged in. Nothing was changed.")
     # Who cannot log in, because the account is removed or lets nobody in, comes back by a device. Whoever can is asked to.

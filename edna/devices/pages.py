@@ -29,6 +29,7 @@ from edna.devices.forms import CodeForm, FirstDeviceForm, NameForm, NewKeyForm
 from edna.devices.shared import DevicePage, KeepsNewKey, WithDevice
 from edna.errors import DeviceUnknown, NotYours, OperationRefused
 from edna.pages.base import KeyPage, Shown
+from edna.visitors import is_same
 
 #: What a script finds out by itself.
 _UNKNOWN: Final = dict.fromkeys(
@@ -273,7 +274,7 @@ class _NewKey(_OfDevice):
         """
         identifier = self.pages.identifier_of(self.request.user)
         with api.unlock(identifier=identifier, password=password) as unlocked:
-            if api.principal(unlocked) != self.request.user:
+            if not is_same(api.principal(unlocked), self.request.user):
                 raise NotYours("This password opens the key of another account than the one that is logged in.")
 
     def replaced(self, form: Any, *, identifier: str) -> HttpResponseBase:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from edna import inner_door
 from edna.api import RecoveryCode, SecretKey, Unlocked
 from edna.devices import acts
+from edna.devices.reading import of_device
 
 
 def add_password(secret_key: SecretKey | str, *, identifier: str, password: str, name: str = "") -> bytes:
@@ -50,6 +51,7 @@ def opened(secret_key: SecretKey) -> Unlocked | None:
     return acts.unlock(secret_key) if acts.is_known(secret_key) else None
 
 
+@of_device
 def _added(secret_key: SecretKey | str, keep: Callable[[SecretKey], None], *, name: str) -> bytes:
     acts.members(secret_key)  # whoever is in no group any more leaves no slot behind
     new = acts.begin()

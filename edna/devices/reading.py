@@ -1,18 +1,22 @@
 """A device as it is stored, and as it is after all that stands in the log of its group.
 
-Keeps: what is read is the log of the one group that the device was told of, or it is refused. ``settle`` writes once, for a device that
+Keeps: what is read is the log of the one group that the device was told of, or it is refused; of several databases it is the one where the
+device is. ``settle`` writes once, for a device that
 was just added: from then on nobody can tell it of another group.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import Final
+from functools import wraps
+from typing import Any, Final, ParamSpec, TypeVar
 
 from django.db import transaction
 from django.utils import timezone
 
-from edna import inner_door
+from edna import conf, inner_door, shards
 from edna.crypto.keys import SecretKey
 from edna.custody.devices import keeping
 from edna.custody.devices.device import Device
@@ -20,11 +24,37 @@ from edna.custody.devices.operations import Card
 from edna.devices import store
 from edna.errors import DeviceCodeRefused, DeviceCopied, DeviceGroupEnded, DeviceRemoved, DeviceUnknown
 
+Given = ParamSpec("Given")
+Result = TypeVar("Result")
+
 _AT_ONCE: Final = 64
 
 
 def key_of(secret_key: SecretKey | str) -> SecretKey:
     return SecretKey.parse(secret_key) if isinstance(secret_key, str) else secret_key
+
+
+@contextmanager
+def at_home(secret_key: SecretKey | str) -> Iterator[None]:
+    """With the database at work in which the device is, where there are several. Where there is one, nothing is asked."""
+    if not conf.databases():
+        yield
+        return
+    place = keeping.state_place(key_of(secret_key))
+    with shards.at(inner_door.database_with(lambda using: store.find([place], using=using))):
+        yield
+
+
+def of_device(act: Callable[Given, Result]) -> Callable[Given, Result]:
+    """Decorates what begins with the ``secret_key`` of a device: it is done where that is."""
+
+    @wraps(act)
+    def there(*given: Given.args, **named: Given.kwargs) -> Result:
+        secret_key: Any = given[0] if given else named["secret_key"]
+        with at_home(secret_key):
+            return act(*given, **named)
+
+    return there
 
 
 def sealed_state(key: SecretKey) -> bytes:

@@ -16,6 +16,7 @@ from django.utils.translation import gettext
 from django.views.decorators.debug import sensitive_variables
 
 from edna import api, conf, devices
+from edna.api_http.proofs import at_home
 from edna.devices import browsers
 from edna.devices.browsers import BroughtKey
 from edna.errors import DeviceGroupEnded, DeviceRemoved, DeviceUnknown, EdnaError, NotYours
@@ -79,7 +80,8 @@ class DevicePage(Page):
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         if not conf.has_devices():
             raise Http404
-        return super().dispatch(request, *args, **kwargs)
+        with at_home(request):
+            return super().dispatch(request, *args, **kwargs)
 
     @cached_property
     @sensitive_variables()

@@ -31,7 +31,7 @@ def count_begun(person: Model) -> None:
     """
     Raises: TooBusy: it is one too many of theirs.
     """
-    said = f"{person._meta.label_lower} {person.pk}"
+    said = f"{person._meta.label_lower} {person.pk}" + (f" {person._state.db}" if conf.databases() else "")
     name = salted_hmac("edna.devices.begin", said, algorithm="sha256").hexdigest()
     throttle.admit_of(f"devices:{name}", most=MOST_BEGUN, in_seconds=3600)
 

@@ -37,7 +37,14 @@ from edna.engine.bags.openers import Handover, listed_items
 from edna.engine.books import beside as tables_beside
 from edna.engine.principals import entries_of, identity, identity_at_work, row_of
 from edna.engine.searched_shards import SearchedShards, knowing_a_key
-from edna.errors import DatabaseNotChosen, PrincipalError, PrincipalNotRegistered, WrongCredentials
+from edna.errors import (
+    CustodyError,
+    DatabaseNotChosen,
+    EdnaError,
+    PrincipalError,
+    PrincipalNotRegistered,
+    WrongCredentials,
+)
 from edna.records.locator import Locator
 from edna.store import serverkeys
 
@@ -74,15 +81,19 @@ def unlock(
         raise TypeError("unlock(password=...) needs the identifier= that the password was registered with.")
     else:
         keys = _open(_password_secrets(identifier, str(password)), kind=password_slots.KIND, databases=databases)
-    secret_key, using = _meant(keys, principal, locators, databases)
-    with shards.at(using), databases.passed_over_if_away(using):
-        try:
-            return _unlocked(secret_key, is_from_slot=is_from_slot, locators=locators, using=using)
-        except PrincipalNotRegistered:
-            databases.require_all()
-            if len(databases.there()) == 1:
-                raise
+    opened: list[Unlocked] = []
+    problem: EdnaError | None = None
+    for secret_key, using in _meant(keys, principal, locators, databases, is_from_slot=is_from_slot):
+        with shards.at(using), databases.passed_over_if_away(using):
+            try:
+                opened.append(_unlocked(secret_key, is_from_slot=is_from_slot, locators=locators, using=using))
+            except (PrincipalNotRegistered, CustodyError) as error:
+                problem = error if problem is None or isinstance(problem, PrincipalNotRegistered) else problem
+    if opened:
+        return _one_of(opened, locators)
     databases.require_all()
+    if problem is not None and not (isinstance(problem, PrincipalNotRegistered) and len(databases.there()) > 1):
+        raise problem
     raise of_nobody(f" in any of the databases {', '.join(databases.there())}")
 
 
@@ -202,15 +213,18 @@ def _meant(
     principal: Model | None,
     locators: Collection[Locator],
     databases: SearchedShards,
-) -> tuple[SecretKey, str]:
+    *,
+    is_from_slot: bool,
+) -> Sequence[tuple[SecretKey, str]]:
     """Of keys that the same identifier and password open: that of ``principal``, else the one to whom a receipt was given, else that of
-    somebody whose account is removed, for whom there may be no other way. In which of several databases, is not guessed.
+    somebody whose account is removed, for whom there may be no other way. In which of several databases, is not guessed. With it, of keys
+    that are nobody's own, those that may lead to somebody in another database; all of them, if no other is there.
 
     Raises:
         DatabaseNotChosen: several have such a key, and nothing says which one is meant.
     """
     if len(keys) == 1:
-        return keys[0]
+        return keys
     wanted = identity(principal)[:2] if principal is not None else None
     by_database: dict[str, list[SecretKey]] = {}
     for key, using in keys:
@@ -237,12 +251,41 @@ def _meant(
     ranked = sorted(((rank(found), *found) for found in keys if found[1] in there), key=lambda each: each[0])
     best, key, using = ranked[0]
     also = {other for number, _, other in ranked if number <= (best if best <= _OF_RECEIPT else _THERE)}
-    if len(also) > 1:
+    _require_one(also)
+    unknown = [(other, there) for number, other, there in ranked if number == _UNKNOWN]
+    if best == _UNKNOWN:
+        return unknown
+    may_lead = is_from_slot and best > _OF_RECEIPT
+    return [(key, using), *(found for found in unknown if may_lead and found[1] != using)]
+
+
+def _one_of(opened: Sequence[Unlocked], locators: Collection[Locator]) -> Unlocked:
+    """
+    Raises:
+        DatabaseNotChosen: they are in several databases, and no receipt says which one is meant.
+    """
+    if len({each.using for each in opened}) > 1:
+        listing = [
+            each for each in opened if not listed_items(each.entry(), each.secret_key).keys().isdisjoint(locators)
+        ]
+        try:
+            _require_one({each.using for each in listing or opened})
+        except DatabaseNotChosen:
+            for each in opened:
+                each.close()
+            raise
+        opened = [*listing, *(each for each in opened if each not in listing)]
+    for each in opened[1:]:
+        each.close()
+    return opened[0]
+
+
+def _require_one(found: Collection[str]) -> None:
+    if len(found) > 1:
         raise DatabaseNotChosen(
-            f"These credentials open keys in several databases ({', '.join(sorted(also))}). Nothing was unlocked; give a command "
+            f"These credentials open keys in several databases ({', '.join(sorted(found))}). Nothing was unlocked; give a command "
             "--database; pass principal= or a receipt, or call it in the block of `with edna.on(...)`."
         )
-    return key, using
 
 
 def _public(key: SecretKey) -> bytes:
@@ -320,7 +363,8 @@ def unlock_other(secret: SlotSecret, *, kind: str) -> Unlocked:
         WrongCredentials, ServerKeyUnknown
     """
     databases = knowing_a_key(registry.databases())
-    key, using = _meant(_open([(secret, conf.mac_keys())], kind=kind, databases=databases), None, (), databases)
+    keys = _open([(secret, conf.mac_keys())], kind=kind, databases=databases)
+    (key, using), *_ = _meant(keys, None, (), databases, is_from_slot=False)
     unlocked = Unlocked(key, using=using)
     unlocked.entry()
     return unlocked

@@ -6,6 +6,7 @@ Django's log of what is missing prints all the others. Receipts and recovery cod
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -126,6 +127,15 @@ class Page(TemplateResponseMixin, ContextMixin, View):
         """Answer with another page: what has been done, say."""
         return self.response_class(self.request, [template_name], self.get_context_data(**{"form": None, **context}))
 
+    def whose_devices(self) -> str:
+        """Whose devices a browser keeps: several people may use one, and in another database somebody else has the same primary key."""
+        user: Any = self.request.user
+        said = f"{self.pages.model._meta.label_lower}.{user.pk or ''}"
+        if user.pk is None or not conf.databases():
+            return said
+        # Not by its name: which databases there are is nobody's business.
+        return f"{said}.{hashlib.blake2b(user._state.db.encode(), digest_size=4).hexdigest()}"
+
     def identifier(self) -> str:
         user: Any = self.request.user
         return "" if self.pages.asks_for_name(user) else self.pages.identifier_of(user)
@@ -143,8 +153,7 @@ class Page(TemplateResponseMixin, ContextMixin, View):
                 "hands": self.hands,
                 "disguises": " ".join(self.disguises),
                 "account_model": self.pages.model._meta.label_lower,
-                # Whose devices a browser keeps: several people may use one.
-                "whose": f"{self.pages.model._meta.label_lower}.{self.request.user.pk or ''}",
+                "whose": self.whose_devices(),
                 # What goes with a password, of who is logged in, and of who says their name.
                 "identifier": self.identifier(),
                 "identifier_of_name": self.pages.identifier("{name}"),

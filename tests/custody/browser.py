@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from importlib import import_module
 from typing import Any
 
 import nacl.utils
@@ -16,6 +17,7 @@ from edna.crypto.keys import derive
 from edna.crypto.sealing import open_small
 from edna.custody import base
 from edna.custody.base import SlotSecret
+from edna.pages.urls import http_beside
 
 
 def encoded(data: bytes) -> str:
@@ -70,7 +72,8 @@ class Browser(Client):
 
 def require_described(path: str, answer: dict[str, Any]) -> None:
     """That an answer is what docs/openapi-1.json says, and nothing more."""
-    [declared] = [each.callback.declared for each in urls.urlpatterns if str(each.pattern) == path]
+    patterns = [*urls.urlpatterns, *(each for name in http_beside for each in import_module(name).urlpatterns)]
+    [declared] = [each.callback.declared for each in patterns if str(each.pattern) == path]
     declared.answers.read(answer, "")
     assert answer.keys() == declared.answers.fields.keys(), path
 

@@ -16,6 +16,7 @@ import django
 django.setup()
 
 import pytest  # noqa: E402
+from django.conf import settings  # noqa: E402
 from django.contrib.auth.models import User  # noqa: E402
 from django.db import connections  # noqa: E402
 from django.test import RequestFactory, override_settings  # noqa: E402
@@ -23,14 +24,15 @@ from django.test.utils import CaptureQueriesContext  # noqa: E402
 from django.urls import include, path  # noqa: E402
 
 import edna  # noqa: E402
-from edna import Disguise, SecretKey, errors, registry  # noqa: E402
+from edna import Disguise, SecretKey, devices, errors, registry  # noqa: E402
 from edna.api_http import proofs  # noqa: E402
 from edna.custody import base, password, recovery  # noqa: E402
 from edna.custody.base import SlotSecret  # noqa: E402
+from edna.custody.devices import keeping  # noqa: E402
 from tests.custody import browser as asking  # noqa: E402
 from tests.custody.browser import encoded, refused_as  # noqa: E402
 from tests.handing import Browser, as_sent  # noqa: E402
-from tests.shards.run import PASSWORD, SHARDS, away, both, everything, tell, untouched, untouched_rows  # noqa: E402
+from tests.shards.run import PASSWORD, SHARDS, away, both, everything, manage, tell, untouched, untouched_rows  # noqa: E402
 from tests.upgrades.club.models import Note  # noqa: E402
 
 stories: dict[str, Callable[[], None]] = {}
@@ -39,8 +41,6 @@ urlpatterns = [path("", include("edna.urls"))]
 
 def story(each: Callable[[], None]) -> Callable[[], None]:
     def told() -> None:
-        from django.conf import settings
-
         with override_settings(EDNA={**settings.EDNA, "CUSTODY": "browser"}, ROOT_URLCONF=sys.modules[__name__]):
             each()
 
@@ -48,9 +48,17 @@ def story(each: Callable[[], None]) -> Callable[[], None]:
     return told
 
 
-def browser_of(person: User | None = None) -> asking.Browser:
+class Asking(asking.Browser):
+    def post_records(self, asked: dict[str, Any]) -> list[str | None]:
+        response = self.ask("devices/records", asked)
+        assert response.status_code == 200, response.content
+        found: list[str | None] = response.json()["records"]
+        return found
+
+
+def browser_of(person: User | None = None) -> Asking:
     """Of whoever is logged in; of nobody."""
-    browser = asking.Browser()
+    browser = Asking()
     if person is not None:
         browser.force_login(person, backend=f"tests.shards.backends.{person._state.db.capitalize()}")
     return browser
@@ -84,7 +92,7 @@ def registered_both(*typed: str) -> dict[str, tuple[User, SecretKey]]:
     }
 
 
-def wrapped_for(browser: asking.Browser, typed: str, **more: Any) -> list[str]:
+def wrapped_for(browser: Asking, typed: str, **more: Any) -> list[str]:
     response = browser.ask("slots/open", {"lookups": [encoded(base.lookup(secret_of(typed)))], **more})
     assert response.status_code == 200, response.content
     return [each for part in response.json()["slots"][0] for each in part["wrapped"]]
@@ -380,6 +388,150 @@ def the_pages_take_a_handover_for_the_database_of_whose_it_is() -> None:
                 is_back = browser is stranger
                 assert ("It is back" in page.content.decode()) is is_back
                 assert (Note.objects.using(alias).filter(author=person.pk).count() == 2) is is_back
+
+
+# Devices
+
+
+@story
+def a_device_finds_the_database_of_its_person() -> None:
+    """Made, added, removed and renewed in one of them; the other, where somebody has the same primary key, stays to the byte."""
+    people = {person._state.db: (person, edna.register_principal(person).secret_key) for person in both()}
+    for alias, other in zip(SHARDS, reversed(SHARDS), strict=True):
+        person, key = people[alias]
+        before = everything(alias)
+        with untouched_rows(other, without=""):
+            with edna.unlock(secret_key=key) as unlocked:
+                laptop = devices.create(unlocked, name="Laptop")
+            phone = devices.begin(name="Phone", person=person)
+            phone_id = devices.add(laptop, phone.code, name="Phone")
+            code = devices.add_recovery_code(laptop, name="Drawer")
+            devices.add_password(laptop, identifier="bea", password=PASSWORD)
+            receipt = edna.disguise("club.leave", person)
+            ways: list[dict[str, Any]] = [{"secret_key": phone.secret_key}, {"recovery_code": code}]
+            for way in ways:
+                with edna.unlock(**way) as unlocked:
+                    assert unlocked.using == alias
+            with devices.unlock(phone.secret_key) as unlocked:
+                assert unlocked.using == alias
+                assert edna.reveal(receipt, unlocked).complete
+            assert [each.name for each in devices.members(laptop)] == ["Laptop", "Phone", "Drawer", ""]
+            assert devices.group_code(laptop) == devices.group_code(phone.secret_key)
+            devices.rename(laptop, phone_id, "Telephone")
+            devices.catch_up(phone.secret_key)
+            assert devices.pending(laptop).bags == 0
+            devices.remove(laptop, phone_id)
+            devices.finish(laptop)
+            with pytest.raises(errors.DeviceRemoved):
+                devices.unlock(phone.secret_key)
+            devices.forget(phone.secret_key)
+            people[alias] = person, devices.update(laptop)
+        with edna.on(other), nothing_changes(), pytest.raises(errors.DeviceUnknown):
+            devices.unlock(people[alias][1])
+        assert everything(alias) == before
+    # Whose device is in neither is told so; whose password is in both is not guessed.
+    with nothing_changes(), pytest.raises(errors.DeviceUnknown):
+        devices.unlock(devices.new_key())
+    with pytest.raises(errors.DatabaseNotChosen):
+        edna.unlock(identifier="bea", password=PASSWORD)
+    with edna.unlock(identifier="bea", password=PASSWORD, principal=people["south"][0]) as unlocked:
+        assert unlocked.using == "south"
+    for alias, (_, key) in people.items():
+        with untouched_rows("north" if alias == "south" else "south", without=""):
+            devices.end(key)
+
+
+@story
+def a_receipt_says_which_password_of_a_device_is_meant() -> None:
+    receipts = {}
+    for person in both():
+        with edna.unlock(secret_key=edna.register_principal(person).secret_key) as unlocked:
+            laptop = devices.create(unlocked)
+        devices.add_password(laptop, identifier="bea", password=PASSWORD)
+        receipts[person._state.db] = edna.disguise("club.leave", person)
+    for alias, receipt in receipts.items():
+        with edna.unlock(identifier="bea", password=PASSWORD, receipts=[receipt]) as unlocked:
+            assert unlocked.using == alias
+            assert edna.reveal(receipt, unlocked).complete
+
+
+@story
+def a_device_of_a_database_that_answers_opens_while_another_is_away() -> None:
+    keys = {}
+    for person in both():
+        with edna.unlock(secret_key=edna.register_principal(person).secret_key) as unlocked:
+            keys[person._state.db] = devices.create(unlocked)
+    for alias, other in zip(SHARDS, reversed(SHARDS), strict=True):
+        with away(other):
+            for opens in (devices.unlock, lambda key: edna.unlock(secret_key=key)):
+                with opens(keys[alias]) as unlocked:
+                    assert unlocked.using == alias
+                with pytest.raises(errors.DatabaseBusy):
+                    opens(keys[other])
+
+
+@story
+def a_device_in_a_cookie_brings_back_its_own_person() -> None:
+    """Where the site uses the key, with nothing typed; and not for whoever is logged in as the one with the same primary key."""
+    people = {}
+    for person in both():
+        with edna.unlock(secret_key=edna.register_principal(person).secret_key) as unlocked:
+            people[person._state.db] = person, devices.create(unlocked)
+    manage("edna_verify")
+    with override_settings(EDNA={**settings.EDNA, "CUSTODY": "server"}):
+        for alias, other in zip(SHARDS, reversed(SHARDS), strict=True):
+            person, key = people[alias]
+            receipt = edna.disguise("club.leave", person)
+            impostor, stranger = browser_of(people[other][0]), browser_of()
+            with untouched_rows(other, without=""):
+                for browser, address in ((impostor, "/back/"), (stranger, "/return/")):
+                    is_back = browser is stranger
+                    browser.cookies["edna_device_key_00000000"] = key.expose_text()
+                    form = {"receipt": str(receipt), "password": "", "identifier": ""}
+                    page = browser.post(address, form, headers={"X-CSRFToken": "t" * 32})
+                    assert page.status_code == 200, page
+                    assert ("It is back" in page.content.decode()) is is_back
+                    assert User.objects.using(alias).exists() is is_back
+            assert Note.objects.using(alias).filter(author=person.pk).count() == 2
+
+
+@story
+def what_browsers_keep_of_devices_is_found_in_one_database() -> None:
+    """What lies at a place is shown to whoever knows it, of the database of who is logged in; and written where its owner is."""
+    people = {}
+    for person in both():
+        with edna.unlock(secret_key=edna.register_principal(person).secret_key) as unlocked:
+            people[person._state.db] = person, devices.create(unlocked)
+    for alias, other in zip(SHARDS, reversed(SHARDS), strict=True):
+        (person, key), impostor = people[alias], browser_of(people[other][0])
+        place, unknown = encoded(keeping.state_place(key)), encoded(bytes(32))
+        stranger, logged_in = browser_of(), browser_of(person)
+        with untouched_rows(other, without=""):
+            for asked in ({"places": [place, unknown]}, {"places": [place, unknown], "of": place}):
+                with asked_in(other) as counts:
+                    there, nothing = stranger.post_records(asked)
+                assert there
+                assert nothing is None
+                assert counts == {other: 1}
+                with asked_in(other) as counts:
+                    assert logged_in.post_records(asked) == [there, None]
+                assert counts == {other: 0}
+                assert impostor.post_records(asked) == [None, None]
+            assert stranger.post_records({"places": [unknown], "of": place}) == [None]
+            assert stranger.post_records({"places": [place], "of": unknown}) == (
+                [there] if alias == "north" else [None]
+            )
+            # To have copied a place is not enough, nor to be logged in as the other.
+            for browser in (impostor, logged_in, stranger):
+                wrong = browser.act("devices/forget", {"place": place}, people[other][1])
+                assert (
+                    wrong.json() == {"is_gone": True} if browser is impostor else refused_as(wrong) == (403, "NotYours")
+                )
+            assert devices.members(key)
+            with asked_in(other) as counts:
+                assert stranger.act("devices/forget", {"place": place}, key).json() == {"is_gone": True}
+        with pytest.raises(errors.DeviceUnknown):
+            devices.members(key)
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ INSTALLED_APPS = [
     "edna.operations",
     "tests.upgrades.club",
     *(["tests.shards.apps.Shards"] if os.environ.get("SHARDS_GATES") else []),
+    *filter(None, os.environ.get("SHARDS_APPS", "").split()),
     *(["django.contrib.staticfiles"] if os.environ.get("SHARDS_CUSTODY") else []),
 ]
 MIDDLEWARE = [

@@ -1,5 +1,5 @@
-"""One of two with the same primary key, name and password leaves and comes back with a key that stays in her browser: in Chromium, with
-pictures in ``build/screenshots/shards``. The other's database stays equal to the byte."""
+"""One of two with the same primary key, name and password leaves and comes back with a key that stays in her browser, or by a device: in
+Chromium, with pictures in ``build/screenshots/shards``. The other's database stays equal to the byte."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Member(KeyInBrowser):
 
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[str]:
-    with Site(tmp_path, {}).served(SHARDS_CUSTODY="browser") as address:
+    with Site(tmp_path, {}).served(SHARDS_CUSTODY="browser", SHARDS_APPS="edna.devices") as address:
         yield address
 
 
@@ -94,3 +94,59 @@ def test_one_leaves_and_comes_back_and_the_other_stays_to_the_byte(new_page: Any
     assert north.errors == []
     assert len(south.errors) == 1  # it was refused once
     assert "409" in south.errors[0]
+
+
+def test_a_device_brings_back_its_own_person(new_page: Any, served: str) -> None:
+    """Both have been at one browser, and each finds there what is theirs."""
+    laptop, phone = Member(new_page(), served), Member(new_page(), served)
+    for alias in ("north", "south"):
+        laptop.logs_in(alias)
+        laptop.at("key/")
+        laptop.keeps(laptop.makes_a_key())
+        laptop.at("devices/")
+        laptop.sees("This browser is none of your devices yet.")
+        laptop.follow("Make this my first device")
+        laptop.ready()
+        laptop.types("What you call the device", f"Laptop in the {alias}")
+        laptop.opens("Make this my first device")
+        laptop.sees(f"Laptop in the {alias}", "This is your only device.")
+
+    phone.logs_in("south")
+    phone.at("devices/")
+    phone.sees("This browser is none of your devices yet.")
+    phone.tap("Show a code")
+    phone.sees("Type this code on a device that you have already")
+    code = phone.page.locator("#edna-device-code").inner_text()
+    laptop.at("devices/add/")
+    laptop.ready()
+    laptop.fill(code=code)
+    laptop.types("What you call the device", "Phone")
+    laptop.tap("Add it")
+    laptop.sees("Phone", "Laptop in the south")
+    laptop.picture("05-devices")
+
+    before = phone.looks()
+    phone.at("do/club.go/")
+    phone.ready()
+    phone.tap("Leave the club")
+    phone.sees("Good-bye")
+    phone.page.context.clear_cookies()
+    phone.at("return/")
+    phone.sees("This device opens your key")
+    phone.picture("06-return")
+    phone.tap("Bring my account back")
+    phone.sees("It is back")
+    assert phone.looks()["south"]["own"] == before["south"]["own"]
+    laptop.logs_in("south")
+    laptop.at("devices/")
+    laptop.follow("Remove Phone")
+    laptop.page.get_by_text(": Phone").wait_for()
+    laptop.tap("Remove it")
+    laptop.sees("It is removed")
+    phone.page.context.clear_cookies()
+    phone.at("return/")
+    phone.ready()
+    phone.tap("Bring my account back")
+    phone.sees("This device was removed, and opens nothing any more")
+    assert phone.looks()["north"] == before["north"]
+    assert [walker.errors for walker in (laptop, phone)] == [[], []]

@@ -22,7 +22,11 @@ def told(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReques
     """How each story failed: one process tells all that are asked for of a module, for they are short, and its start is not."""
     asked = {item.callspec.params["story"] for item in request.session.items if item.fspath == request.fspath}  # type: ignore[attr-defined]
     found: dict[str, str] = {}
-    for module, environment in (("run", {}), ("pages", {"SHARDS_ADMIN": "1"}), ("browsers", {})):
+    for module, environment in (
+        ("run", {}),
+        ("pages", {"SHARDS_ADMIN": "1"}),
+        ("browsers", {"SHARDS_APPS": "edna.devices"}),
+    ):
         if wanted := [name for name in told_in(module) if name in asked]:
             found |= Site(tmp_path_factory.mktemp(module), {}).does(module, *wanted, **environment)
     return found

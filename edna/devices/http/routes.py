@@ -6,19 +6,20 @@ replaces the state of a device has proved the key of that one: to have copied th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Final
 
 from django.db import transaction
 from django.http import HttpRequest
 from django.urls import path
 
-from edna import inner_door, throttle
+from edna import inner_door, shards, throttle
 from edna.api import PublicKey
 from edna.api_http import rotations
 from edna.api_http.fields import KEY, Binary, ListOf, Object, OrNull, Text, Truth, to_base64
 from edna.api_http.json_view import json_view
-from edna.api_http.proofs import TOKEN, browser, proved_key
+from edna.api_http.proofs import TOKEN, at_home, browser, proved_key
 from edna.api_http.slots import SLOTS_IF_ANY, slots_in
 from edna.custody.cards import CARD_BYTES
 from edna.custody.devices import keeping
@@ -27,6 +28,7 @@ from edna.devices import groups, reading, store, writing
 from edna.devices.http.operations import Written, append, following, membership_of, require_own
 from edna.devices.http.operations import note as write_notes
 from edna.errors import (
+    DatabaseNotChosen,
     DeviceCodeRefused,
     DeviceStateRefused,
     DeviceUnknown,
@@ -53,11 +55,18 @@ _OPERATION: Final = Binary(most=_MOST_OPERATION_BYTES)
 _REFUSALS: Final = (OperationRefused, DeviceUnknown, DeviceStateRefused, NotYours)
 
 
-@json_view(takes={"places": ListOf(KEY, least=1, most=_MOST_PLACES)}, answers={"records": ListOf(OrNull(Binary()))})
+@json_view(
+    takes={"places": ListOf(KEY, least=1, most=_MOST_PLACES), "of": OrNull(KEY)},
+    optional={"of": None},
+    answers={"records": ListOf(OrNull(Binary()))},
+    raises=(DatabaseNotChosen,),
+)
 def records(request: HttpRequest, body: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What lies at ``places``, which only devices find: sealed; null where nothing does."""
+    """What lies at ``places``, which only devices find: sealed; null where nothing does. On a site with several databases it is that in
+    which something lies at one of them, or at that of the state ``of`` the device that asks."""
     throttle.admit()
-    found = store.find(body["places"], using=inner_door.database())
+    with at_home(request), _at_place(body["places"] if body["of"] is None else [body["of"]]):
+        found = store.find(body["places"], using=inner_door.database())
     return {"records": [to_base64(found[place]) if place in found else None for place in body["places"]]}
 
 
@@ -167,15 +176,28 @@ def note(request: HttpRequest, body: Mapping[str, Any]) -> Mapping[str, Any]:
     return {}
 
 
-@json_view(takes={"place": KEY}, answers={"is_gone": Truth()}, proved=True, raises=(DeviceStateRefused, NotYours))
+@json_view(
+    takes={"place": KEY},
+    answers={"is_gone": Truth()},
+    proved=True,
+    is_of_person=False,
+    raises=(DeviceStateRefused, NotYours),
+)
 def forget(request: HttpRequest, body: Mapping[str, Any]) -> Mapping[str, Any]:
     """Delete the stored state of the device whose key was proved."""
     gone = Written(body["place"], b"", proved_key(request))
     throttle.admit()
-    with transaction.atomic(using=inner_door.database()):
+    with _at_place([gone.place]), transaction.atomic(using=inner_door.database()):
         require_own([gone])
         store.remove(writing.places_of_state(gone.place), using=inner_door.database())
     return {"is_gone": True}
+
+
+@contextmanager
+def _at_place(places: Sequence[bytes]) -> Iterator[None]:
+    """With the one of several databases at work in which something lies at one of these places."""
+    with shards.at(inner_door.database_with(lambda using: store.find(places, using=using))):
+        yield
 
 
 def _written(request: HttpRequest, state: Mapping[str, Any]) -> Written:

@@ -7,7 +7,7 @@
  */
 
 import { fromBase64, fromHex, toBase64, toHex } from "../base/bytes.js";
-import { DeviceCodeRefused, DeviceCopied, DeviceGroupEnded, DeviceRemoved, DeviceUnknown, PrincipalNotRegistered, SequenceTaken } from "../base/errors.js";
+import { DatabaseBusy, DeviceCodeRefused, DeviceCopied, DeviceGroupEnded, DeviceRemoved, DeviceUnknown, PrincipalNotRegistered, SequenceTaken } from "../base/errors.js";
 import { OpenKey } from "../custody.js";
 import { newPair } from "../keys.js";
 import { makeOver } from "../rotation.js";
@@ -27,8 +27,13 @@ export function newKey(sodium) {
 
 /** Whether this is the key of a device, in a group or not. */
 export async function isKnown(sodium, server, pair) {
-  const [state] = await records(server, [keeping.statePlace(sodium, pair)]);
-  return state !== null;
+  const place = keeping.statePlace(sodium, pair);
+  try {
+    return (await records(server, [place], place))[0] !== null;
+  } catch (error) {
+    if (error instanceof DatabaseBusy) return false; // it is in none of those that answer
+    throw error;
+  }
 }
 
 /** A device whose key is here. It opens its person's key: `device.key`, as `custody.js` has it. */
@@ -36,10 +41,12 @@ export class OwnDevice {
   #sodium;
   #server;
   #proof;
+  #home;
 
-  constructor(sodium, server, pair, { device, stored }) {
+  constructor(sodium, server, pair, { device, stored, home = null }) {
     [this.#sodium, this.#server] = [sodium, server];
     this.#proof = new OpenKey(sodium, server, pair);
+    this.#home = home ?? keeping.statePlace(sodium, pair);
     Object.assign(this, { pair, device, stored });
   }
 
@@ -67,7 +74,7 @@ export class OwnDevice {
   async members() {
     const { group, members } = this.device.membership;
     const ids = [...members.keys()];
-    const found = await recordsOf(this.#server, ids.map((id) => keeping.notePlace(this.#sodium, group, fromHex(id))));
+    const found = await recordsOf(this.#server, ids.map((id) => keeping.notePlace(this.#sodium, group, fromHex(id))), this.#home);
     return ids.map((id, at) => ({
       ...(found[at] === null ? { name: "", month: "" } : keeping.openNote(this.#sodium, found[at], group)),
       id: fromHex(id),
@@ -77,7 +84,7 @@ export class OwnDevice {
 
   /** Take in the device that shows a code; returns its id. Throws DeviceCodeRefused, and what the site refuses with. */
   async add(code, { name = "", withHistory = true } = {}) {
-    const [sealed] = await records(this.#server, [keeping.cardPlace(this.#sodium, code)]);
+    const [sealed] = await records(this.#server, [keeping.cardPlace(this.#sodium, code)], this.#home);
     if (sealed === null) throw new DeviceCodeRefused("No device shows this code now. Begin anew on the new device, or type it again.");
     const card = keeping.openCard(this.#sodium, sealed, code);
     const id = deviceOf(this.#sodium, card);
@@ -99,7 +106,7 @@ export class OwnDevice {
   /** See `update`. */
   async update(pair, ways = {}) {
     await this.#tried(async (own) => {
-      const [ready, following] = [own.device.update(), new OwnDevice(this.#sodium, this.#server, pair, own)];
+      const [ready, following] = [own.device.update(), new OwnDevice(this.#sodium, this.#server, pair, { ...own, home: own.#home })];
       const gone = async () => ({ place: toBase64(keeping.statePlace(this.#sodium, own.pair)), token: await own.#proof.token() });
       await renewed(this.#sodium, own.key, ready, ways, async () => ({ ...(await following.#written(ready)), gone: await gone() }));
     });
@@ -107,7 +114,7 @@ export class OwnDevice {
 
   async rename(id, name) {
     const { group } = this.device.membership;
-    const [sealed] = await records(this.#server, [keeping.notePlace(this.#sodium, group, id)]);
+    const [sealed] = await records(this.#server, [keeping.notePlace(this.#sodium, group, id)], this.#home);
     const { month } = sealed === null ? { month: "" } : keeping.openNote(this.#sodium, sealed, group);
     await this.key.ask("devices/note", { notes: [this.#note(id, { name, month })] });
   }
@@ -150,7 +157,7 @@ export class OwnDevice {
 
   /** That this device was here, and what others are called from now on. */
   async #notes(names, group = this.device.membership.group) {
-    const [sealed] = await records(this.#server, [keeping.notePlace(this.#sodium, group, this.device.id)]);
+    const [sealed] = await records(this.#server, [keeping.notePlace(this.#sodium, group, this.device.id)], this.#home);
     const { name } = sealed === null ? { name: "" } : keeping.openNote(this.#sodium, sealed, group);
     const month = thisMonth();
     const called = new Map([[toHex(this.device.id), name], ...names.map(([id, given]) => [toHex(id), given])]);
@@ -220,11 +227,12 @@ async function read(sodium, server, pair) {
     const device = keeping.openState(sodium, sealed, pair);
     const { group: known, sequence } = device.membership;
     const isSettled = known.length > 0;
-    const group = isSettled ? known : await welcomed(sodium, server, device);
+    const home = keeping.statePlace(sodium, pair);
+    const group = isSettled ? known : await welcomed(sodium, server, device, home);
     // Of another group the log would be refused: whoever puts it there has not written this welcome.
     const told = new Device(sodium, { ...device, membership: { ...device.membership, group } });
-    const after = await entries(sodium, server, group, Math.max(sequence, 0));
-    if (!after.length && (await records(server, [keeping.entryPlace(sodium, group, 0)]))[0] === null) throw ended();
+    const after = await entries(sodium, server, group, { start: Math.max(sequence, 0), of: home });
+    if (!after.length && (await records(server, [keeping.entryPlace(sodium, group, 0)], home))[0] === null) throw ended();
     try {
       const caughtUp = told.catchUp(after);
       if (!caughtUp.isMember) throw new DeviceRemoved("This device is not in the group any more. Ask another device to add it, as a new one.");
@@ -237,37 +245,39 @@ async function read(sodium, server, pair) {
 }
 
 async function storedState(sodium, server, pair) {
-  const [sealed] = await records(server, [keeping.statePlace(sodium, pair)]);
+  const place = keeping.statePlace(sodium, pair);
+  const [sealed] = await records(server, [place], place);
   if (sealed !== null) return sealed;
   throw new DeviceUnknown("This is not the key of a device of this site. Check that it is the right key, and the right site.");
 }
 
-async function welcomed(sodium, server, device) {
-  const [sealed] = await records(server, [keeping.welcomePlace(sodium, device.id)]);
+async function welcomed(sodium, server, device, of) {
+  const [sealed] = await records(server, [keeping.welcomePlace(sodium, device.id)], of);
   if (sealed !== null) return keeping.openWelcome(sodium, sealed, device);
   throw new DeviceUnknown(`This device was not added yet. Type ${keeping.codeOf(device.id)} on a device that is in the group.`);
 }
 
 /** What stands in the log of a group from there on. */
-async function entries(sodium, server, group, start) {
+async function entries(sodium, server, group, { start, of }) {
   const found = [];
   for (;;) {
     const places = Array.from({ length: PLACES_AT_ONCE }, (_, at) => keeping.entryPlace(sodium, group, start + found.length + at));
-    const there = (await records(server, places)).filter((sealed) => sealed !== null);
+    const there = (await records(server, places, of)).filter((sealed) => sealed !== null);
     found.push(...there.map((sealed) => keeping.openOfGroup(sodium, sealed, group)));
     if (there.length < PLACES_AT_ONCE) return found;
   }
 }
 
 /** What lies at these places, however many; null where nothing does. */
-async function recordsOf(server, places) {
+async function recordsOf(server, places, of) {
   const found = [];
-  for (let at = 0; at < places.length; at += PLACES_AT_ONCE) found.push(...(await records(server, places.slice(at, at + PLACES_AT_ONCE))));
+  for (let at = 0; at < places.length; at += PLACES_AT_ONCE) found.push(...(await records(server, places.slice(at, at + PLACES_AT_ONCE), of)));
   return found;
 }
 
-async function records(server, places) {
-  const { records: found } = await server.post("devices/records", { places: places.map(toBase64) });
+/** `of` is the place of the state of the device that asks: where its person's data are in one of several databases, it is in that one. */
+async function records(server, places, of) {
+  const { records: found } = await server.post("devices/records", { places: places.map(toBase64), of: toBase64(of) });
   return found.map((sealed) => (sealed === null ? null : fromBase64(sealed)));
 }
 

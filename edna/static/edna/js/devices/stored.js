@@ -5,7 +5,7 @@
  * loses none. Does not know what a key opens.
  */
 
-import { DeviceGroupEnded, DeviceRemoved, DeviceUnknown } from "../base/errors.js";
+import { DatabaseBusy, DeviceGroupEnded, DeviceRemoved, DeviceUnknown } from "../base/errors.js";
 import { parsePair, secretKeyText } from "../keys.js";
 import { OwnDevice, newKey } from "./acts.js";
 
@@ -57,7 +57,7 @@ export async function ownDevice(sodium, server, whose) {
       if (each.isNew || each.code) keep({ name: each.name, whose: each.whose, text: each.text });
       return { own, entry: each };
     } catch (error) {
-      if (!(error instanceof DeviceUnknown || error instanceof DeviceRemoved || error instanceof DeviceGroupEnded)) throw error;
+      if (![DatabaseBusy, DeviceGroupEnded, DeviceRemoved, DeviceUnknown].some((kind) => error instanceof kind)) throw error;
       if (!each.isNew) problem = error;
     }
   }
