@@ -125,6 +125,26 @@ def killed_at(step: int | str, work: Callable[[], object]) -> str | None:
     return None if status == 0 else name
 
 
+def steps_to_die_at(work: Callable[[], object], *, stride: int) -> list[int]:
+    """Of the steps of ``work``: each that is no statement, and one in so many of the others. The database undoes what was not committed,
+    before whichever statement the process died; what is done beside it, nobody undoes. ``work`` is done once, to count them."""
+    receiver, sender = os.pipe()
+
+    def note(number: int, name: str) -> None:
+        os.write(sender, b"-" if name.startswith(("COMMIT", AFTER_COMMIT, "file ")) else b"s")
+
+    def run() -> None:
+        with watched(note):
+            work()
+
+    status = in_another_process(run)
+    os.close(sender)
+    with os.fdopen(receiver, "rb") as told:
+        kinds = told.read()
+    assert status == 0
+    return [number for number, kind in enumerate(kinds) if kind == ord("-") or number % stride == 0]
+
+
 def failing_at(number: int, error: Callable[[], BaseException], happened: list[str]) -> Reached:
     """Raise an error at the n-th step, once, and add the step to ``happened``. Not for having committed: that cannot fail."""
     committed = 0

@@ -30,7 +30,7 @@ from edna.testing.search import finds, places
 from tests.faults.operations import DEEP
 from tests.faults.post.models import Citizen, Letter
 from tests.faults.states import Snapshot, State
-from tests.faults.steps import AFTER_COMMIT, MOST_STEPS, failing_at, killed_at, watched
+from tests.faults.steps import AFTER_COMMIT, MOST_STEPS, failing_at, killed_at, steps_to_die_at, watched
 from tests.faults.test_server import lose_the_connection
 from tests.support import ANONYMISE_ALL, DELETE, Student, answer_everything, enrol_many, in_another_process, make_course
 from tests.waiting import WAIT_SECONDS
@@ -109,11 +109,10 @@ def test_killed_at_every_step_of_a_batch(disguise: str) -> None:
     attack = Attack(disguise, number=PEOPLE)
     killed: list[str] = []
     seen: set[int] = set()
-    for number in range(MOST_STEPS):
-        step = killed_at(number, attack.work)
-        if step is None:
-            break
-        killed.append(step)
+    steps = steps_to_die_at(attack.work, stride=1 if DEEP else 3)
+    attack.again()
+    for number in steps:
+        killed.append(killed_at(number, attack.work) or "")
         done = attack.check_interrupted()
         attack.check_end()
         if done not in seen:
