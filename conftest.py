@@ -70,8 +70,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def _say_how_examples_are_generated(config: pytest.Config) -> None:
     """The same ones each time: a new one that shows an old mistake is for `make test-deep`, and not for whoever has changed something else.
-    They may take their time, because a busy machine is no defect. In the quick part there are fewer."""
+    They may take their time, because a busy machine is no defect. In the quick part there are fewer.
+
+    Hypothesis also tries constants that it finds in the modules that are imported: other examples wherever one of them has changed, and
+    whichever other tests are run. Not so here, unless new ones are asked for."""
     from hypothesis import HealthCheck, settings
+    from hypothesis.internal.conjecture import providers
 
     settings.register_profile(
         "edna",
@@ -82,6 +86,9 @@ def _say_how_examples_are_generated(config: pytest.Config) -> None:
         print_blob=True,
     )
     settings.load_profile("edna")
+    if not os.environ.get("EDNA_RANDOM_EXAMPLES") and hasattr(providers, "_get_local_constants"):
+        none_found = providers._local_constants
+        providers._get_local_constants = lambda: none_found
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
