@@ -205,7 +205,8 @@ def make(case: Case, number: int) -> None:
 
 def before() -> list[str]:
     problems: list[str] = []
-    cases = all_cases()[:: 3 if in_browser() else 1]
+    # On servers, what they can change: types and statements. Which order brings back what, Python decides.
+    cases = all_cases()[:: 3 if in_browser() or connection.vendor != "sqlite" else 1]
     for number, case in enumerate(cases):
         make(case, number)
         for step in case.steps[: case.steps.index(CUT)]:
