@@ -20,7 +20,7 @@ export PYTHONUNBUFFERED := 1
 # The tests are compiled once, and not by every process of every run, wherever images set this.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo serve venv test test-quick test-deep test-cluster test-tpm lint format bench load docs pictures release test-matrix test-packages clean
+.PHONY: help demo serve venv test test-quick test-deep test-cluster test-tpm lint lint-types lint-style compiled format bench load docs pictures release test-matrix test-packages clean
 .DEFAULT_GOAL := help
 
 help: ## List the targets
@@ -39,7 +39,8 @@ venv: $(VENV)/.mariadb ## Make or renew .venv with everything that developing ta
 
 test: ## Run the linters, then the whole suite on SQLite, on MariaDB and on PostgreSQL (root or sudo, if packages are missing)
 	@.ci/system-packages
-	@$(MAKE) --no-print-directory $(VENV)/.mariadb lint
+	@$(MAKE) --no-print-directory $(VENV)/.mariadb
+	@$(MAKE) --no-print-directory --jobs=2 lint compiled
 	@$(BIN)/python -m benchmarks.kit.servers run --databases $(DATABASES) -- python -m pytest -n $(WORKERS) --dist worksteal $(PYTEST)
 
 test-quick: $(VENV)/.dev ## Run the quick part of the suite on SQLite only, on all cores: a minute
@@ -75,12 +76,20 @@ test-abe: $(VENV)/.dev ## Seal to policies by attributes: builds circl's tkn20 i
 	@DJANGO_SETTINGS_MODULE=config.settings_test $(BIN)/python manage.py edna_monitor library
 	@$(BIN)/python -m pytest -q tests/policies $(PYTEST)
 
-lint: $(VENV)/.dev ## Check style, types, the rule of direction, and that no migration is missing
+lint: lint-types lint-style ## Check style, types, the rule of direction, and that no migration is missing
+
+lint-types: $(VENV)/.dev
+	$(BIN)/mypy --no-error-summary
+
+lint-style: $(VENV)/.dev
 	$(BIN)/ruff check --quiet .
 	$(BIN)/ruff format --quiet --check .
-	$(BIN)/mypy --no-error-summary
 	$(BIN)/lint-imports --no-logo
 	DJANGO_SETTINGS_MODULE=config.settings_test $(BIN)/python manage.py makemigrations --check --dry-run
+
+# Once, while types are checked: the processes of the suite would each do it for themselves. What fails here fails there, and says why.
+compiled: $(VENV)/.dev
+	-@$(BIN)/python -m pytest -q --collect-only >/dev/null 2>&1
 
 format: $(VENV)/.dev ## Rewrite the code in the house's style
 	$(BIN)/ruff check --quiet --fix .
