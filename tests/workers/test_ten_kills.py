@@ -1,4 +1,4 @@
-"""A job over thousands of members, of which something is killed ten times. Everybody is disguised exactly once, and everybody gets
+"""A job over 1,500 members, of which something is killed ten times. Everybody is disguised exactly once, and everybody gets
 everything back.
 
 EDNA_TEST_PEOPLE is another number of members: `make test-deep` takes 16,000, the size of the published site.
@@ -17,7 +17,8 @@ from benchmarks.kit.servers import Server
 from tests.workers.crew import Crew
 from tests.workers.scene import Scene, finished, halfway
 
-PEOPLE = int(os.environ.get("EDNA_TEST_PEOPLE", "3000"))
+PEOPLE = int(os.environ.get("EDNA_TEST_PEOPLE", "1500"))
+SECONDS = 30
 WITHIN = 1_800
 KILLED = ["a worker"] * 5 + ["a process"] * 3 + ["Redis"] * 2
 
@@ -37,7 +38,8 @@ def test_killed_ten_times_everybody_is_disguised_once_and_comes_back(
     say(f"{PEOPLE} members, {sum(sum(each.values()) for each in scene.rows.values())} rows")
     crew.batch = 50
     crew.hire(3)
-    job = scene.start(concurrency=4)
+    # It is not over before all are killed, however quick the machine.
+    job = scene.start(concurrency=4, rate_per_second=PEOPLE / SECONDS)
     victims = random.sample(KILLED, len(KILLED))
     for share, victim in zip(sorted(random.uniform(0.02, 0.8) for _ in victims), victims, strict=True):
         halfway(job, share)
