@@ -748,3 +748,35 @@ def test_a_row_of_which_one_column_waits_is_deferred(bea: Student) -> None:
         assert answers_of(bea)[0].submitted_at == first.submitted_at
         assert bea.reveal(receipts[1]).restored == outcome.deferred
     assert application_dump() == before
+
+
+@pytest.mark.once
+def test_what_the_application_has_written_between_two_disguises_is_not_taken_for_theirs(bea: Student) -> None:
+    """An older disguise found the same constant, of one that is older still: it lies beneath what was written since."""
+    [answer, *_] = answers_of(bea)
+
+    def rewrite(text: str) -> None:
+        Answer.objects.filter(pk=answer.pk).update(text=text)
+
+    once, twice = (
+        type(
+            f"D{text}",
+            (Disguise,),
+            {"name": f"sample.{text}", "transformations": [Modify(Answer, owner="author", set={"text": text})]},
+        )
+        for text in ("once", "twice")
+    )
+    with registering(once, twice):
+        receipts = [bea.disguise(once.name), bea.disguise(twice.name)]
+        rewrite("by a moderator")
+        receipts.append(bea.disguise(once.name))
+        rewrite("by another moderator")
+
+        assert [(held.pk, held.reason) for held in bea.reveal(receipts[2]).held] == [(answer.pk, Reason.CHANGED)]
+
+        rewrite("once")
+        assert bea.reveal(receipts[2]).complete
+        assert Answer.objects.get(pk=answer.pk).text == "by a moderator"
+        rewrite("twice")
+        assert [bea.reveal(receipt).complete for receipt in receipts[1::-1]] == [True, True]
+        assert Answer.objects.get(pk=answer.pk).text == answer.text

@@ -34,18 +34,20 @@ class Folding:
     def __bool__(self) -> bool:
         return bool(self._others)
 
-    def take(self, batch: Changed, *, at_any_time: bool = False) -> list[Changed]:
+    def take(
+        self, batch: Changed, *, at_any_time: bool = False, found: Mapping[str, Any] | None = None
+    ) -> list[Changed]:
         """Fold what later records cover, and return the rest, each part with the columns that are left of its rows.
 
-        ``at_any_time`` also folds into records that a clock says are older: the table has shown that these may be on top, and their values
-        say that they cannot lie beneath.
+        ``at_any_time`` also folds into records that a clock says are older: their values say that they cannot lie beneath, and what was
+        ``found`` in the table (None: no such row) that they are on top.
         """
         if not self._stack.lies_over(batch.model):
             return [batch]
         width, count = len(batch.key), len(batch.columns)
         left: dict[tuple[str, ...], list[Sequence[Any]]] = {}
         for row in batch.rows:
-            covered = self._cover(batch, row, at_any_time=at_any_time)
+            covered = self._cover(batch, row, at_any_time=at_any_time, found=found)
             columns = tuple(name for name in batch.columns if name not in covered)
             if not covered:
                 left.setdefault(columns, []).append(row)
@@ -62,7 +64,9 @@ class Folding:
         self._parked.clear()
         return [replace(batch, columns=columns, rows=rows) for columns, rows in left.items()]
 
-    def _cover(self, batch: Changed, row: Sequence[Any], *, at_any_time: bool) -> set[str]:
+    def _cover(
+        self, batch: Changed, row: Sequence[Any], *, at_any_time: bool, found: Mapping[str, Any] | None
+    ) -> set[str]:
         width, count = len(batch.key), len(batch.columns)
         covered: set[str] = set()
         #: Columns whose place has been found, whether it fits or not.
@@ -90,6 +94,8 @@ class Folding:
                 unclear = fits if not later else not fits and layer.opened.head.applied_at == self._applied_at
                 if unclear and self._leads_to([each for _, each in layers], layer, name, row[width + position]):
                     continue  # it does; where it fits on top as well, as constants do, time decides
+                if not later and fits and self._lies_beneath([each for _, each in layers], layer, name, found):
+                    continue
                 if isinstance(batch, Modified) and later and not (fits and handed_over):
                     # The next one that changed this column, and no later one: between them, the value was another one. What somebody
                     # else has handed over is for others to bring back: where it fits, what lies over it does as well.
@@ -114,16 +120,35 @@ class Folding:
 
     def _leads_to(self, layers: Sequence[Layer], lower: Layer, name: str, value: Any) -> bool:
         """Whether the value that ``lower`` left in the column is this one, or became it by records that are as old."""
-        before = self._applied_at
-        older = [each for each in layers if name in each.new and each.opened.head.applied_at <= before]
-        reached = [lower] if name in lower.new else []
-        for layer in reached:
+        older = [each for each in layers if name in each.new and each.opened.head.applied_at <= self._applied_at]
+        left = (each.row[each.new[name]] for each in self._reached(older, lower, name) if name in each.new)
+        return any(_same(now, value) or json_keys.same_value(name, now, value) for now in left)
+
+    @staticmethod
+    def _reached(layers: Sequence[Layer], lowest: Layer, name: str) -> list[Layer]:
+        """A layer, and those that found in the column what it, or one of them, had left there."""
+        reached = [lowest]
+        for layer in (each for each in reached if name in each.new):
             now = layer.row[layer.new[name]]
-            if _same(now, value) or json_keys.same_value(name, now, value):
-                return True
             there = {id(each) for each in reached}
-            reached += [each for each in older if id(each) not in there and _same(each.row[each.old[name]], now)]
-        return False
+            over = (each for each in layers if name in each.old and id(each) not in there)
+            reached += [each for each in over if _same(each.row[each.old[name]], now)]
+        return reached
+
+    def _lies_beneath(self, layers: Sequence[Layer], layer: Layer, name: str, found: Mapping[str, Any] | None) -> bool:
+        """Whether an older layer found what another record had left, and what was found in the table does not come from that layer: then
+        somebody else has written in between."""
+        if name not in layer.old:
+            return False
+        under, before = layer.row[layer.old[name]], layer.opened.head.applied_at
+        others = (each for each in layers if each is not layer and name in each.new)
+        if not any(_same(each.row[each.new[name]], under) and each.opened.head.applied_at <= before for each in others):
+            return False
+        over = self._reached(layers, layer, name)
+        if found is None:
+            return all(name in each.new for each in over)  # none has removed it
+        left = (each.row[each.new[name]] for each in over if name in each.new)
+        return not any(_same(now, found[name]) for now in left)
 
     def _wait_for_keys(self, batch: Modified, row: Sequence[Any], layer: Layer, over: Set[str]) -> set[str]:
         """Columns in which the layer has changed single keys: what stood there cannot come back beneath it, and goes into its bag."""

@@ -83,16 +83,18 @@ class Progress:
     #: Rows that were handed over and that the receipt does not lead to, by model and key: tried in passing, and nobody is told.
     passing: set[tuple[str, Row]] = field(default_factory=set)
     #: Rows of which the person gives up what was held, and those of them that the outcome counts.
-    given_up: Rows = frozenset()
+    given_up: Collection[tuple[str, Any]] = ()
     accepted: set[tuple[str, Any]] = field(default_factory=set)
     #: Pseudoprincipals with whom such a row stays, by the label of the relation, as the row names them.
     left_with: dict[str, set[Any]] = field(default_factory=dict)
 
-    def fold(self, batch: Changed, *, at_any_time: bool = False) -> list[Changed]:
+    def fold(
+        self, batch: Changed, *, at_any_time: bool = False, found: Mapping[str, Any] | None = None
+    ) -> list[Changed]:
         """What later disguises of the same principal do not lie on; the rest goes into their records."""
         if not self.folding:
             return [batch]
-        left = self.folding.take(batch, at_any_time=at_any_time)
+        left = self.folding.take(batch, at_any_time=at_any_time, found=found)
         whole = [part for part in left if len(part.columns) == len(batch.columns)]
         if sum(len(part.rows) for part in whole) < len(batch.rows):
             stays = {key for part in whole for key in part.primary_keys()}

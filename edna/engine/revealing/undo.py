@@ -145,7 +145,10 @@ def _standing(
         left = {place for place in places if same_values([old[place]], [new[place]])}
         differing = [batch.columns[place] for place in places if place not in left]
         if differing:
-            _look_for_layer(replace(batch, rows=[row]), differing, progress, overrides=overrides, using=using)
+            now_there = dict(zip(batch.columns, found, strict=True))
+            _look_for_layer(
+                replace(batch, rows=[row]), differing, now_there, progress, overrides=overrides, using=using
+            )
         elif key in overlaid:
             hold(progress, batch, [row], Reason.CHANGED, overlaid[key])
         else:
@@ -154,10 +157,16 @@ def _standing(
 
 
 def _look_for_layer(
-    batch: Changed, differing: Sequence[str], progress: Progress, *, overrides: Overrides, using: str
+    batch: Changed,
+    differing: Sequence[str],
+    found: Mapping[str, Any],
+    progress: Progress,
+    *,
+    overrides: Overrides,
+    using: str,
 ) -> None:
     """What differs may be another disguise of the same principal, whatever the clocks say; then the rest stands as it was left."""
-    for part in progress.fold(batch, at_any_time=True):
+    for part in progress.fold(batch, at_any_time=True, found=found):
         still = next((name for name in differing if name in part.columns), None)
         if still is None:
             put_back(part, progress, overrides=overrides, using=using)
