@@ -419,20 +419,69 @@ def test_what_is_given_up_without_an_account_is_not_told_again(people: list[Pers
 
 
 @pytest.mark.once
-def test_what_waits_for_somebody_who_is_away_is_not_given_up(people: list[Person]) -> None:
-    """Bob has taken the row along: its text is his, too."""
+@pytest.mark.parametrize("new_key", [False, True])
+def test_what_waits_for_somebody_who_is_away_is_not_given_up(people: list[Person], new_key: bool) -> None:
+    """Bob has taken the row along: its text is his, too. Nobody can hand it to him if he had a new key by then."""
     steps = Modify(office.Ticket, owner="customer", set={"text": "[gone]"}), Remove(office.Ticket, owner="assignee")
     before = application_dump()
     ann, bob, _ = people
     with registering(specs.leaving("tickets-of-either", *steps)):
-        receipts = [each.disguise("office.tickets-of-either") for each in (ann, bob)]
+        receipts = [ann.disguise("office.tickets-of-either")]
+        if new_key:
+            bob = another_key(bob, "server")
+        receipts.append(bob.disguise("office.tickets-of-either"))
 
         outcome = ann.reveal(receipts[0], accept=edna.ALL)
 
         assert outcome.held
         assert outcome.accepted == {}
         bob.reveal(receipts[1])
+        ann.reveal_everything()
         assert application_dump() == before
+
+
+@pytest.mark.once
+def test_a_row_of_which_something_waits_for_somebody_is_not_given_up_in_part(people: list[Person]) -> None:
+    """Bob's disguise lies over the text of a ticket that is deleted, and nobody's over Ann's name."""
+    both = ["customer", "assignee"]
+    steps = Modify(office.Ticket, owner=both, set={"text": specs.RANDOM}), Decorrelate(office.Ticket, owner=both)
+    ann, bob, _ = people
+    with registering(specs.staying("tickets-veiled", *steps)):
+        ticket = office.Ticket.objects.get(customer=ann.user, assignee=bob.user)
+        receipts = [each.disguise("office.tickets-veiled") for each in (ann, bob)]
+        office.Ticket.objects.filter(pk=ticket.pk).delete()
+
+        outcome = ann.reveal(receipts[0], accept=edna.ALL)
+
+        assert {held.reason for held in outcome.held if held.pk == ticket.pk} == {
+            edna.Reason.OWNER_AWAY,
+            edna.Reason.ROW_MISSING,
+        }
+        assert outcome.accepted == {}
+        for each, receipt in ((bob, receipts[1]), (ann, receipts[0])):
+            assert each.reveal(receipt, accept=edna.ALL).accepted == {"office.ticket": 1}
+        assert not Bag.objects.exists()
+
+
+@pytest.mark.once
+def test_a_row_of_which_others_hold_something_is_not_given_up_in_part(people: list[Person]) -> None:
+    """Its text waits for whoever comes first, and with it Ann's name."""
+    ann, bob, _ = people
+    note = office.Note.objects.get(order__customer=ann.user, author=bob.user)
+    receipts = [each.disguise("office.notes-again") for each in (ann, bob)]
+    row = office.Note.objects.filter(pk=note.pk).values().get()
+    office.Note.objects.filter(pk=note.pk).delete()
+
+    outcome = bob.reveal(receipts[1], accept=edna.ALL)
+
+    assert {(held.pk, held.reason) for held in outcome.held} == {(note.pk, edna.Reason.ROW_MISSING)}
+    assert outcome.accepted == {}
+    office.Note.objects.bulk_create([office.Note(**row)])
+    assert [each.reveal(receipt).complete for each, receipt in zip((bob, ann), receipts[::-1], strict=True)] == [
+        True,
+        True,
+    ]
+    assert office.Note.objects.get(pk=note.pk).text == note.text
 
 
 # What waits is handed to the others

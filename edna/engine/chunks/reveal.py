@@ -49,7 +49,7 @@ def reveal(
         _require_openable(graph, receipt.locator.chunk(number))
     outcome = Outcome()
     openable = 0
-    given_up: Rows = frozenset()
+    given_up: Rows = {}
     former: tuple[Any, ...] = ()
     # What had moved into a late chunk, because of one row that it needs, may have waited for one of an early chunk, too.
     for attempt in itertools.count():
@@ -68,10 +68,10 @@ def reveal(
         said = again.restored, again.deferred, frozenset(again.held)
         # Who says the same as the last time has moved nothing, whatever counts as back.
         if not again.held or not (again.restored or again.deferred) or said == former:
-            more = give_up(again.held) - given_up
+            more = {row: why for row, why in give_up(again.held).items() if row not in given_up}
             if not more:
                 break
-            given_up |= more
+            given_up = {**given_up, **more}
         former = said
     if not allow_partial:
         outcome.require_complete(receipt.disguise)

@@ -19,8 +19,8 @@ from edna.errors import InvalidParameters
 from edna.records.diff import Changed, Removed, RowBatch
 from edna.spec import All
 
-#: Rows by the label of their table and their key, as `Held` names them.
-Rows = frozenset[tuple[str, Any]]
+#: Rows by the label of their table and their key, as `Held` names them, and for what they are held: the reason, and the field.
+Rows = Mapping[tuple[str, Any], Collection[tuple[Reason, str | None]]]
 #: What a caller accepts: these, or whatever is held.
 Accepted = Collection[Held] | All
 #: What the specification accepts by itself: reasons, by the label of a model.
@@ -44,45 +44,42 @@ def require_held(accepted: Accepted) -> None:
 def rows_to_give_up(held: Iterable[Held], accepted: Accepted, policy: Policy) -> Rows:
     """Of what is still held: the rows that the caller or the specification gives up.
 
-    None as long as an account is held: what belongs to it waits for it, and is not in anybody's way.
+    None as long as an account is held: what belongs to it waits for it, and is not in anybody's way. Of a row, all or nothing.
     """
     held = list(held)
     accounts = {table_of(model).label for model in registry.principal_models()}
     if any(each.model in accounts and each.reason not in _OF_CHANGED_ROWS for each in held):
-        return frozenset()
+        return {}
     by_itself = {(label.lower(), str(reason)) for label, reasons in policy.items() for reason in reasons}
     by_caller = None if isinstance(accepted, All) else {(each.model, str(each.pk)) for each in accepted}
-    return frozenset(
+    chosen = {
         (each.model, each.pk)
         for each in held
-        if each.reason.can_be_accepted
-        and (
-            by_caller is None
-            or (each.model, str(each.pk)) in by_caller
-            or (each.model.lower(), str(each.reason)) in by_itself
-        )
-    )
+        if by_caller is None
+        or (each.model, str(each.pk)) in by_caller
+        or (each.model.lower(), str(each.reason)) in by_itself
+    }
+    rows: dict[tuple[str, Any], dict[tuple[Reason, str | None], None]] = {}
+    for each in held:
+        if (each.model, each.pk) in chosen:
+            rows.setdefault((each.model, each.pk), {})[each.reason, each.field] = None
+    return {row: why for row, why in rows.items() if all(reason.can_be_accepted for reason, _ in why)}
 
 
-def give_up(bags: Iterable[tuple[Opened, Rows]], outcome: Outcome) -> set[tuple[str, Any]]:
-    """Take the records of these rows out of the bags, and return whose there were; they are erased with the rest of what is revealed.
-
-    Rows of shared bags stay, but for what waits in them for nobody: they are others', too.
-    """
+def give_up(bags: Iterable[Opened], rows: Collection[tuple[str, Any]], outcome: Outcome) -> set[tuple[str, Any]]:
+    """Take the records of these rows out of the bags, and return whose there were; they are erased with the rest of what is revealed."""
     given_up: set[tuple[str, Any]] = set()
 
-    def left_of(batch: RowBatch, rows: Rows) -> RowBatch:
+    def left_of(batch: RowBatch) -> RowBatch:
         keys = [(batch.model, named(key)) for key in batch.primary_keys()]
-        given_up.update(rows.intersection(keys))
+        given_up.update(key for key in keys if key in rows)
         return replace(batch, rows=[row for row, key in zip(batch.rows, keys, strict=True) if key not in rows])
 
-    for opened, rows in bags:
-        if not rows:
-            continue
+    for opened in bags if rows else ():
         for batch in opened.diffs:
             if isinstance(batch, Removed | Changed):
-                opened.exchange(batch, left_of(batch, rows))
-        opened.keep_stuck(replace(each, batch=left_of(each.batch, rows)) for each in opened.stuck)
+                opened.exchange(batch, left_of(batch))
+        opened.keep_stuck(replace(each, batch=left_of(each.batch)) for each in opened.stuck)
     for model, _ in sorted(given_up, key=str):
         outcome.accept(model)
     return given_up

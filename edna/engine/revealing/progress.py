@@ -7,7 +7,7 @@ Knows records and the other bags of the principal; reads and writes no tables.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -165,8 +165,8 @@ class Reveal:
     allow_partial: bool
     #: Which chunk of its disguise it is about, if there are several.
     chunk: Chunk | None = None
-    #: Rows of which the person gives up what was held.
-    given_up: Rows = frozenset()
+    #: Rows of which the person gives up what was held, as far as nobody else can bring them back.
+    given_up: Rows = field(default_factory=dict)
     progress: Progress = field(default_factory=Progress)
     #: On which terms the specifications of today let rows come back.
     terms: Terms = field(default_factory=dict)

@@ -51,7 +51,7 @@ def reveal(
     overrides: Overrides,
     allow_partial: bool,
     chunk: Chunk | None = None,
-    given_up: Rows = frozenset(),
+    given_up: Rows | None = None,
 ) -> Outcome | None:
     """Open the receipt's bags with what ``unlocked`` holds, or those of one of its chunks, and restore what they say.
 
@@ -66,7 +66,7 @@ def reveal(
     journal = journals.read(receipt, unlocked, chunk=chunk)
     if journal is None:
         return None
-    outcome = restore(Reveal(journal, unlocked, overrides, allow_partial, chunk, given_up))
+    outcome = restore(Reveal(journal, unlocked, overrides, allow_partial, chunk, given_up or {}))
     unlocked.forget_voices()
     return outcome
 
@@ -114,9 +114,9 @@ def drop_rows(reveal: Reveal) -> None:
     again for it."""
     reveal.terms = terms.terms_of(reveal.current.head.disguise)
     terms_of_return.drop(reveal.bags, reveal.terms, reveal.outcome)
-    given_up = [(reveal.current, reveal.given_up), *shared_rows.given_up(reveal)]
-    reveal.progress.given_up = reveal.given_up
-    reveal.progress.accepted = acceptance.give_up(given_up, reveal.outcome)
+    bags, rows = shared_rows.given_up(reveal)
+    reveal.progress.given_up = rows
+    reveal.progress.accepted = acceptance.give_up(bags, rows, reveal.outcome)
 
 
 def make_again(reveal: Reveal) -> None:

@@ -7,7 +7,7 @@ Knows opened records and one reveal's progress (`surroundings.owners` knows who 
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +15,6 @@ from edna.db.rows import Row
 from edna.engine.bags.opened_bag import Opened
 from edna.engine.graph.outcome import Held, Reason, named
 from edna.engine.layers import mentions
-from edna.engine.layers.acceptance import Rows
 from edna.engine.layers.folding import Folding
 from edna.engine.layers.joint_batches import joint_batches
 from edna.engine.layers.stack import Stack
@@ -25,6 +24,7 @@ from edna.engine.revealing.progress import Progress, Reveal, hold, note_absent
 from edna.engine.revealing.undo import put_back
 from edna.engine.surroundings import handed_over
 from edna.engine.surroundings.current_rows import CurrentRows, changed_rows, same_values
+from edna.engine.surroundings.handed_over import WAITS, can_wait
 from edna.records.diff import Changed, Listed, Modified, Removed, RowBatch
 
 #: Why the changes of a bag wait, by the bag, and by model, columns and key: and the column, if it is one's.
@@ -71,12 +71,33 @@ def leave_out_removed(reveal: Reveal) -> None:
                     _say(reveal, removed.batch, away, others.why_away)
 
 
-def given_up(reveal: Reveal) -> Iterator[tuple[Opened, Rows]]:
-    """What the person gives up of what the receipt leads to and was handed over: unless somebody is away who could bring the row back."""
-    others = reveal.others
-    handed = [opened for opened in others.handed if opened not in others.passing] if reveal.given_up else []
-    for opened, rows in others.awaited(handed).items():
-        yield opened, reveal.given_up - {(model, named(key)) for model, key in rows}
+def given_up(reveal: Reveal) -> tuple[list[Opened], set[tuple[str, Any]]]:
+    """The revealed bag and what it has handed over, and the rows of these that the person gives up: not those that others hold as well,
+    nor those that somebody brings back who is away."""
+    others, wanted = reveal.others, reveal.given_up
+    if not wanted:
+        return [], set()
+    handed = [opened for opened in others.handed if opened not in others.passing]
+    waiting = {
+        (batch.model, key)
+        for opened in (reveal.current, *handed)
+        for batch in opened.diffs
+        if _holds(batch)
+        for key in batch.primary_keys()
+        for reason, name in wanted.get((batch.model, named(key)), ())
+        if (can_wait(others, batch, key, reason, name) if opened is reveal.current else reason in WAITS)
+    }
+    awaited = others.awaited([reveal.current, *handed], waiting)
+    together = {
+        (batch.model, key)
+        for opened in reveal.coming
+        if not opened.handed_over
+        for batch in opened.diffs
+        if _holds(batch)
+        for key in batch.primary_keys()
+    }
+    kept = {(model, named(key)) for model, key in awaited | together}
+    return [reveal.current, *handed], wanted.keys() - kept
 
 
 def try_handed_over(reveal: Reveal) -> None:

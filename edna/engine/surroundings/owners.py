@@ -315,25 +315,24 @@ class Others:
         nobody: dict[str, str | None] = {need.at: None for need in needs if need.path == path}
         return nobody | {f"{path} {reference}": reference for reference in references}
 
-    def awaited(self, bags: Iterable[Opened]) -> dict[Opened, set[tuple[str, Row]]]:
-        """Rows of bags that were handed over and that somebody else may bring back: whose account is gone, or who may have removed the
-        row and kept the account."""
-        needs = {
-            opened: {
-                row: [need for need in those if need.public_key not in self.mine]
-                for row, those in needs_of(opened).items()
-            }
+    def awaited(self, bags: Iterable[Opened], rows: Collection[tuple[str, Row]]) -> set[tuple[str, Row]]:
+        """Those of the rows that somebody else may bring back: whose account is gone, or who may have removed the row and kept the
+        account."""
+        if not rows:
+            return set()
+        needs = [
+            (row, need)
             for opened in bags
-        }
-        references = {need.reference for rows in needs.values() for those in rows.values() for need in those}
+            for row, those in needs_of(opened).items()
+            for need in those
+            if row in rows and need.public_key not in self.mine
+        ]
+        references = {need.reference for _, need in needs}
         nobody = people(references, model=self.model, using=self.using)[1] if references else set()
         return {
-            opened: {
-                (model, key)
-                for (model, key), those in rows.items()
-                if any(need.reference in nobody or self._may_have_removed(model, need.path) for need in those)
-            }
-            for opened, rows in needs.items()
+            (model, key)
+            for (model, key), need in needs
+            if need.reference in nobody or self._may_have_removed(model, need.path)
         }
 
     @staticmethod
