@@ -32,6 +32,7 @@ import edna
 from edna.errors import RevealRefused
 from tests.zoo import migrations
 from tests.zoo.beside import Beside
+from tests.zoo.disputes import Accepting, Disputed
 from tests.zoo.fields import Point
 from tests.zoo.machine import Habitat, Inhabitant, _create, crashes, edna_dump, few, numbers, pick
 from tests.zoo.migrations import history  # noqa: F401 - a fixture
@@ -91,7 +92,9 @@ class Court(Habitat):
     principal = court.Party
     tables = court.MODELS
     made = tables[1:]
-    disguises = tuple(cls for cls in court_specs.ALL if hasattr(cls, "transformations"))
+    disguises = tuple(
+        cls for cls in court_specs.ALL if hasattr(cls, "transformations") and cls not in court_specs.DISPUTED
+    )
     #: A seal is one person's alone, and may refer to a message that waits for the other one.
     one_pass = False
     fill = {
@@ -444,7 +447,7 @@ class Guests(Habitat):
         return counts if not retained else {}
 
 
-class Quarrels(Habitat):
+class Quarrels(Disputed):
     """The application, and others, get in the way of what is hidden: it is held, with a reason, until they get out of it."""
 
     principal = shop.Customer
@@ -457,8 +460,6 @@ class Quarrels(Habitat):
     def __init__(self) -> None:
         #: Rows that stand where others stood: neither twin nor anybody's disguise knows of them.
         self.takers: set[Row] = set()
-        #: How to undo each quarrel; False while something lies on top of it.
-        self.quarrels: list[Callable[[], bool]] = []
         super().__init__()
 
     @rule(data=st.data())
@@ -474,20 +475,13 @@ class Quarrels(Habitat):
         if not choices:
             return
         row, name = pick(data, choices)
-        before, stack = row.value(name), row.layers[name]
+        before = row.value(name)
         there = [each.key for each in self.oracle.present(shop.Customer) if each.stands_for is None]
-        now = there[0] if name == "customer_id" else f"overwritten {next(self.numbers)}"
-        self.quarrel(f"the application overwrites {row!r}.{name}")
-        QuerySet(row.model).filter(pk=row.key).update(**{name: now})
-        layer = Layer(APPLICATION, set(), now)
-        stack.append(layer)
+        layer = self.put_over(row, name, there[0] if name == "customer_id" else f"overwritten {next(self.numbers)}")
 
         def undo() -> bool:
-            if row.gone is not None or stack[-1] is not layer or (name == "customer_id" and not self.is_there(before)):
-                return False
-            QuerySet(row.model).filter(pk=row.key).update(**{name: before})
-            stack.remove(layer)
-            return True
+            possible = name != "customer_id" or self.is_there(before)
+            return possible and self.take_off(row, name, layer, before)
 
         self.quarrels.append(undo)
 
@@ -573,18 +567,6 @@ class Quarrels(Habitat):
     def may_be_deleted(self, row: Row) -> bool:
         return row not in self.takers and super().may_be_deleted(row)
 
-    def quarrel(self, story: str) -> None:
-        note(story)
-        self.latest = None
-
-    @rule(number=numbers)
-    def make_up(self, number: int) -> None:
-        if self.quarrels:
-            self.latest = None
-            undo = self.quarrels[number % len(self.quarrels)]
-            if undo():
-                self.quarrels.remove(undo)
-
     def make(self, *args: Any, **kwargs: Any) -> None:
         """No new rows: they would get into further quarrels."""
 
@@ -613,35 +595,11 @@ class Quarrels(Habitat):
         super().reveal_everything()
 
 
-class Settling(Quarrels):
-    """Whoever is held up by others can accept that; some of it the specification accepts by itself."""
+class Settling(Accepting, Quarrels):
+    """People accept, and specifications do, where every row is one person's."""
 
     disguises = (*Quarrels.disguises, shop_specs.Shrug)
     one_in = 2
-    #: Why what a specification accepts is held, in the oracle's words.
-    whys = {"changed": "changed", "row_missing": "row"}
-
-    def __init__(self) -> None:
-        #: What the latest reveal of a receipt held.
-        self.held: dict[str, list[edna.Held]] = {}
-        #: What was given up, and is away for good.
-        self.lost: list[Row] = []
-        super().__init__()
-
-    @precondition(lambda self: self.held)
-    @rule(which=numbers, one=numbers, everything=st.booleans(), crash=crashes)
-    def accept(self, which: int, one: int, everything: bool, crash: int | None) -> None:
-        """All of it, or one row of an outcome that may be old."""
-        waiting = [
-            (person, receipt)
-            for person in self.inhabitants.values()
-            for receipt in self.history(person)
-            if self.held.get(receipt)
-        ]
-        if waiting:
-            person, receipt = waiting[which % len(waiting)]
-            held = self.held[receipt]
-            self.reveal_one(person, receipt, crash, edna.ALL if everything else [held[one % len(held)]])
 
     @rule(who=few, which=numbers, quarrel=few, everything=st.booleans(), data=st.data())
     def quarrel_and_accept(self, who: int, which: int, quarrel: int, everything: bool, data: Any) -> None:
@@ -659,46 +617,92 @@ class Settling(Quarrels):
             self.everybody_sees_what_they_should()
             self.reveal_one(person, receipt, accept=edna.ALL if everything else [held[which % len(held)]])
 
-    def given_up(self, receipt: str, held: set[tuple[Row, str]], accept: Any) -> set[Row]:
-        if any(row.model is self.principal and why not in self.whys.values() for row, why in held):
-            return set()  # the account may come back, and what belongs to it waits for it
-        named = {(each.model, each.pk) for each in accept} if accept is not edna.ALL else set()
-        (cls,) = (each for each in self.disguises if each.name == receipt.split(":")[1])
-        by_itself = {(label, self.whys[reason]) for label, reasons in cls.accepts.items() for reason in reasons}
-        given_up = {
-            row
-            for row, why in held
-            if accept is edna.ALL
-            or (row.model._meta.label_lower, row.key) in named
-            or (row.model._meta.label, why) in by_itself
-        }
-        self.lost += [row for row in given_up if row.gone and APPLICATION not in row.gone.holders]
-        return given_up
-
-    def told(self, receipt: str, outcome: edna.Outcome, held: set[tuple[Row, str]], deferred: set[Row]) -> None:
-        self.held[receipt] = list(outcome.held)
-
-    def sweep_now(self, crash: int | None = None) -> None:
-        """Also those whom others had named: nobody names them again, and what waits for that can be accepted."""
-        Habitat.sweep_now(self, crash)
-
     def give_in(self) -> None:
         """Nobody can undo these quarrels: all is accepted that they stand in the way of."""
         self.quarrels = []
-        for person in self.inhabitants.values():
-            for receipt in self.history(person):
-                self.reveal_one(person, receipt, accept=edna.ALL)
+        self.accept_everything()
 
-    def compare_with_the_twin(self) -> None:
-        """What the twin's application does in the end is what the others' has done, and the person has accepted."""
-        for row in self.lost:
-            self.write(int, partial(QuerySet(row.model).filter(pk=row.key)._raw_delete, using="default"))
-        for row in (row for model in self.tables for row in self.oracle.present(model)):
-            for name, stack in row.layers.items():
-                if stack:
-                    assert {layer.person for layer in stack} == {APPLICATION}
-                    self.write(int, partial(QuerySet(row.model).filter(pk=row.key).update, **{name: row.value(name)}))
-        super().compare_with_the_twin()
+
+class Verdicts(Accepting, Court):
+    """What the application does to rows with several owners, each of them can accept, as far as no other one waits for the row."""
+
+    disguises = (
+        *(cls for cls in Court.disguises if cls not in (court_specs.Clear, court_specs.Resign)),
+        *court_specs.DISPUTED,
+    )
+    #: By which somebody could have removed a message, and kept the account: so nobody could ever give one up.
+    without = (court_specs.Clear, court_specs.Resign)
+    one_in = 4
+
+    @rule(data=st.data())
+    def overwrite(self, data: Any) -> None:
+        choices = [
+            (row, name)
+            for model in self.made
+            for row in self.oracle.present(model)
+            for name in ("text", "reason")
+            if row.layers.get(name) and row.layers[name][-1].person != APPLICATION
+        ]
+        if choices:
+            row, name = pick(data, choices)
+            before = row.value(name)
+            layer = self.put_over(row, name, f"overwritten {next(self.numbers)}")
+            self.quarrels.append(partial(self.take_off, row, name, layer, before))
+
+    @rule(data=st.data())
+    def lose(self, data: Any) -> None:
+        """A row is deleted of which something is hidden. Nobody makes it again."""
+        rows = [row for model in self.made for row in self.oracle.present(model) if self.can_be_lost(row)]
+        if rows:
+            row = pick(data, rows)
+            self.quarrel(f"the application deletes {row!r}")
+            QuerySet(row.model).filter(pk=row.key)._raw_delete(using="default")
+            row.gone = Gone({APPLICATION: set()})
+            self.oracle.lost.append(row)
+
+    def can_be_lost(self, row: Row) -> bool:
+        """What could be waited for without end is not: what all had left, and what somebody may have removed."""
+        seals = [each for each in self.oracle.rows[court.Seal] if each.truth["message_id"] == row.key]
+        if row.model is court.Message and not all(
+            each.gone and not each.gone.together and self.can_be_given_up(each) for each in seals
+        ):
+            return False
+        return any(row.layers.values()) and self.can_be_given_up(row)
+
+    def can_be_given_up(self, row: Row) -> bool:
+        """Whether there will be a time at which nobody has to wait for anybody."""
+        may_remove = self.oracle.who_may_remove(row)
+        return not any(layer.left or layer.others & may_remove for _, layer in row.all_layers())
+
+    @rule(who=few, which=numbers, crash=crashes)
+    def accept_at_once(self, who: int, which: int, crash: int | None) -> None:
+        """What nobody has tried before."""
+        person = list(self.inhabitants.values())[who % len(self.inhabitants)]
+        if receipts := self.history(person):
+            self.reveal_one(person, receipts[which % len(receipts)], crash, edna.ALL)
+
+    def reveal_everything(self, *, finish: bool = True) -> None:
+        """What nobody can accept in the end, the application takes back."""
+        super().reveal_everything(finish=False)
+        while self.accept_everything() or self.take_back():
+            super().reveal_everything(finish=False)
+        super().reveal_everything()
+
+    def take_back(self) -> bool:
+        """The application undoes what it has written over something that waits; whether there was any."""
+        covered = [
+            (row, name, stack, layer)
+            for model in self.made
+            for row in self.oracle.present(model)
+            for name, stack in row.layers.items()
+            for layer in [each for each in stack if each.person != APPLICATION][-1:]
+            if stack[-1] is not layer
+        ]
+        for row, name, stack, layer in covered:
+            self.quarrel(f"the application undoes what it has made of {row!r}.{name}")
+            QuerySet(row.model).filter(pk=row.key).update(**{name: layer.value})
+            del stack[stack.index(layer) + 1 :]
+        return bool(covered)
 
 
 class Gallery(Habitat):
@@ -818,7 +822,22 @@ class Moving(Habitat):
                     layer.value = shout(layer.value)
 
 
-HABITATS = (Town, Council, Court, Guild, Lending, Press, Studio, Shop, Guests, Quarrels, Settling, Moving, Gallery)
+HABITATS = (
+    Town,
+    Council,
+    Court,
+    Guild,
+    Lending,
+    Press,
+    Studio,
+    Shop,
+    Guests,
+    Quarrels,
+    Settling,
+    Verdicts,
+    Moving,
+    Gallery,
+)
 
 
 def profile(habitat: type[Habitat]) -> Profile:
@@ -844,6 +863,15 @@ def by_hand() -> Iterator[None]:
     edna.unregister(council_specs.branch_is_back)
 
 
+@contextlib.contextmanager
+def unregistered(*disguises: type[edna.Disguise]) -> Iterator[None]:
+    for cls in disguises:
+        edna.unregister(cls)
+    yield
+    for cls in disguises:
+        edna.register(cls)
+
+
 @pytest.mark.parametrize("habitat", HABITATS, ids=lambda cls: cls.__name__.lower())
 def test_everybody_sees_what_they_should(
     zoo: Any,  # noqa: F811
@@ -854,4 +882,5 @@ def test_everybody_sees_what_they_should(
     habitat: type[Habitat],
 ) -> None:
     settings.MEDIA_ROOT = tmp_path
-    run_state_machine_as_test(habitat, settings=profile(habitat))
+    with unregistered(*habitat.without):
+        run_state_machine_as_test(habitat, settings=profile(habitat))

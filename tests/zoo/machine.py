@@ -85,6 +85,8 @@ class Habitat(RuleBasedStateMachine):
     one_pass: ClassVar[bool] = True
     #: It tells one in so many of the usual number of stories, where the usual number is told.
     one_in: ClassVar[int] = 1
+    #: Disguises of the zoo that this site does not have.
+    without: ClassVar[tuple[type[Disguise], ...]] = ()
 
     def __init__(self) -> None:
         super().__init__()
@@ -286,13 +288,17 @@ class Habitat(RuleBasedStateMachine):
             self.update(row, {column.attname: pick(data, self.options(column))})
 
     def update(self, row: Row, values: Mapping[str, Any]) -> None:
-        model, key = row.model, row.key
-        truth = tuple(row.truth[each.attname] for each in key_fields(model))
-        twin_key = truth[0] if len(truth) == 1 else truth
+        model, key, twin_key = row.model, row.key, self.true_key(row)
         self.tell(f"the application updates {model.__name__} {key}: {dict(values)}")
         self.write(lambda: _update(model, key, values), lambda: _update(model, twin_key, values))
         touched = [each.attname for each in columns_of(model) if getattr(each, "auto_now", False)]
         self.oracle.adopt(snapshot([model]), {row: [*values, *touched]})
+
+    @staticmethod
+    def true_key(row: Row) -> Any:
+        """By which the twin knows the row."""
+        truth = tuple(row.truth[each.attname] for each in key_fields(row.model))
+        return truth[0] if len(truth) == 1 else truth
 
     @rule(data=st.data())
     def throw_away(self, data: Any) -> None:
@@ -427,7 +433,7 @@ class Habitat(RuleBasedStateMachine):
     def told(self, receipt: str, outcome: edna.Outcome, held: set[tuple[Row, str]], deferred: set[Row]) -> None:
         """What else an outcome has to say in this habitat."""
 
-    def given_up(self, receipt: str, held: set[tuple[Row, str]], accept: Any) -> set[Row]:
+    def given_up(self, person: Inhabitant, receipt: str, held: set[tuple[Row, str]], accept: Any) -> set[Row]:
         """Of what is held, what the person or the specification accepts."""
         return set()
 
@@ -447,8 +453,9 @@ class Habitat(RuleBasedStateMachine):
         keys = {row: row.key for row in self.oracle.all_rows()}
         said = {(each.model, each.pk) for each in outcome.held}
         held, deferred = self.oracle.reveal(person.pk, receipt, self.look(), said)
-        given_up = self.given_up(receipt, held, accept)
-        assert outcome.accepted == Counter(row.model._meta.label_lower for row in given_up)
+        given_up = self.given_up(person, receipt, held, accept)
+        accepted = Counter(row.model._meta.label_lower for row in given_up)
+        assert outcome.accepted == accepted, f"accepted: {outcome.accepted}; foreseen: {given_up}; {outcome.held}"
         held = {(row, why) for row, why in held if row not in given_up}
         self.oracle.give_up(person.pk, receipt, given_up, complete=not held)
         self.revealed()

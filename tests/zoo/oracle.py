@@ -275,6 +275,10 @@ class Oracle:
         #: The rows that the latest reveal was about; those of which it put something under a later disguise of the same person; and
         #: those of which it found a value that was the same before.
         self.due: set[Row] = set()
+        #: What is away for good: somebody has given up what they had removed, or the application has deleted what others hid.
+        self.lost: list[Row] = []
+        #: Those that there are, where it is asked what somebody else may have done.
+        self.disguises: tuple[type[Disguise], ...] = ()
         #: Whether anything was replaced when all had left, so that nobody has to look where nothing was.
         self.waits_for_all = False
         #: What a step that was matched last means of the row, if it is an element of a list.
@@ -794,27 +798,80 @@ class Oracle:
         held |= {(row, why) for row, why, receipts, _ in waiting if receipts == {receipt}}
         if not held:
             self.outstanding[person].discard(receipt)
+        # Their voices have moved with their records.
+        moved_on = {
+            layer.value
+            for row, name, layer in layers
+            if name in self.owner_columns(row.model) and receipt not in layer.receipts
+        }
         for _, _, layer in layers:
             layer.told = frozenset()  # whoever wants it back has it under disguise no longer
             if layer.left:
-                layer.left.held_under.add(receipt)
-                self.lingering |= layer.left.shared.get(person, set()) & given
+                mine = layer.left.shared.get(person, set()) & given
+                if not mine or mine - moved_on:
+                    layer.left.held_under.add(receipt)
+                self.lingering |= mine
         self._hand_over({row for row, _ in held}, pending, {each for each in layers if each[2] not in final})
         self._bring_back(after)
         return held, deferred
+
+    def can_be_given_up(self, person: Any, receipt: str, row: Row, whys: Set[str]) -> bool:
+        """Of a row that is held: not what others hold as well, nor what is theirs to bring back."""
+        mine = [layer for _, layer in row.all_layers() if layer.person == person and receipt in layer.receipts]
+        removed = row.gone is not None and receipt in row.gone.holders.get(person, ())
+        together = row.gone is not None and row.gone.together
+        if "away" in whys or (removed and together) or not (removed or mine):
+            return False
+        # What others have written over stays so, whoever comes back.
+        others = {other for layer in mine for other in layer.others} if whys - {"changed"} else set()
+        if removed:
+            others |= {row.value(name) for name in self.owner_columns(row.model)}
+        others.discard(None)
+        there = {each.key for each in self.present(self.principal)}
+        return others <= there and not others & self.who_may_remove(row)
+
+    def who_may_remove(self, row: Row) -> set[Any]:
+        """Those of its owners who might have removed the row, and kept their account."""
+        steps = (
+            step
+            for disguise in self.disguises
+            if not any(each.model is self.principal and isinstance(each, Remove) for each in disguise.steps())
+            for step in disguise.steps()
+        )
+        paths = {path for step in steps if isinstance(step, Remove) and step.model is row.model for path in step.owners}
+        return {self.true_owner(row, path) for path in paths}
+
+    def true_owner(self, row: Row, path: str) -> Any:
+        """Whom the path leads to, if nobody had ever disguised anything."""
+        first, _, rest = path.partition("__")
+        column = row.model._meta.get_field(first)
+        value = row.truth[column.attname]
+        if not rest:
+            return value
+        target = column.target_field.attname
+        return self.true_owner(
+            next(each for each in self.rows[column.related_model] if each.truth[target] == value), rest
+        )
 
     def give_up(self, person: Any, receipt: str, rows: set[Row], *, complete: bool) -> None:
         """What others did of these rows stands: what is away is nobody's to bring back, and what stays is the application's."""
         for row in rows:
             if row.gone and receipt in row.gone.holders.get(person, ()):
-                self.rows[row.model].remove(row)
-                self.handed = [each for each in self.handed if each[0] is not row]
+                self.lost.append(row)
+                row.gone = Gone({APPLICATION: set()})  # that is what it is for whoever has changed it
+                self.handed = [each for each in self.handed if each[0] is not row or each[2]]
+                if not any(layer.people - {person} for _, layer in row.all_layers()):
+                    self.rows[row.model].remove(row)
             for name, stack in row.layers.items():
-                for place, layer in enumerate(stack):
-                    if layer.person == person and receipt in layer.receipts:
-                        # Nobody stands for anybody any more where somebody else's name has come.
-                        renamed = name in self.owner_columns(row.model) and layer is not stack[-1]
-                        stack[place] = Layer(APPLICATION, set(), stack[place + 1].value if renamed else layer.value)
+                for layer in [each for each in stack if each.person == person and receipt in each.receipts]:
+                    self.handed = [each for each in self.handed if each[2] is not layer]
+                    place, is_owner = stack.index(layer), name in self.owner_columns(row.model)
+                    if is_owner and row.gone and APPLICATION in row.gone.holders:
+                        stack.remove(layer)  # nothing is there that would name anybody
+                        continue
+                    # Nobody stands for anybody any more where somebody else's name has come.
+                    renamed = is_owner and layer is not stack[-1]
+                    stack[place] = Layer(APPLICATION, set(), stack[place + 1].value if renamed else layer.value)
         if complete:
             self.outstanding[person].discard(receipt)
 
@@ -910,13 +967,12 @@ class Oracle:
         target = self.owner_columns(row.model).get(name)
         return target is not None and any(each[target] == layer.value for each in after[self.principal].values())
 
-    @staticmethod
-    def _defer(person: Any, receipt: str, waiting: Waiting, said: set[tuple[str, Any]]) -> bool:
+    def _defer(self, person: Any, receipt: str, waiting: Waiting, said: set[tuple[str, Any]]) -> bool:
         """Whether other disguises of the same person are in the way; then it is theirs from now on. Where other people are, too,
-        it may be either."""
+        or it was handed over to them, it may be either."""
         row, _, receipts, blockers = waiting
         own: set[str] = set()
-        others = False
+        others = any(of is row and layer is None for of, _, layer in self.handed)
         for blocker in blockers():
             if blocker is None or blocker.gone is None or person not in blocker.gone.holders:
                 others = True
@@ -1020,9 +1076,10 @@ class Oracle:
                     row.pointed_at |= set().union(*(each.receipts for each in came_back if each is not layer))
                     del stack[stack.index(lowest) :]
                     return True
-            if person in above[0].people and (
-                not self._is_handed(above[0]) or above[0].placeholder == layer.placeholder
-            ):
+            # What was handed over is others', too, and goes into nothing that all had left.
+            into_others = self._is_handed(layer) and above[0].left is not None
+            apart = self._is_handed(above[0]) and above[0].value != layer.value
+            if person in above[0].people and not apart and not into_others:
                 stack.remove(layer)
                 self.folded.add(row)
                 return True

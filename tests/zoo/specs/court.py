@@ -132,4 +132,28 @@ class Retire(Disguise):
     ]
 
 
-ALL = (AnonymousParty, Withdraw, Clear, Mask, MaskSent, Hush, Fade, Depart, Resign, Retire)
+class Veil(Disguise):
+    """Names and texts, in one. Moderations that somebody has deleted are not waited for, nor are messages that were written anew."""
+
+    name = "zoo.court-veil"
+    transformations = [
+        Modify(Message, owner=["author", "recipient"], set={"text": placeholders.random_string()}),
+        Decorrelate(Message, owner=["author", "recipient"]),
+        Modify(Moderation, owner=["moderator", "user"], set={"reason": "[veiled]"}),
+        Decorrelate(Moderation, owner=["moderator", "user"]),
+        Modify(Treaty, owner=_THREE, set={"text": "[veiled]"}),
+    ]
+    accepts = {"zoo.Moderation": ["row_missing"], "zoo.Message": ["changed"]}
+
+
+class Unseal(Disguise):
+    """Seals alone: their messages stay."""
+
+    name = "zoo.court-unseal"
+    transformations = [Remove(Seal, owner="message__recipient")]
+
+
+#: For the habitat in which what others did is accepted.
+DISPUTED = (Veil, Unseal)
+
+ALL = (AnonymousParty, Withdraw, Clear, Mask, MaskSent, Hush, Fade, Depart, Resign, Retire, *DISPUTED)
