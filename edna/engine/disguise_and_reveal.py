@@ -342,14 +342,17 @@ def reveal(
         """And whether nothing is left of the person. None if it was done in chunks; then nothing is done."""
         unlocked.start_over()
         may_hold = allow_partial or bool(accepted or policy)
-        outcome = revealing.reveal(receipt, unlocked, overrides=overrides, allow_partial=may_hold)
+        reveal_again = partial(revealing.reveal, receipt, unlocked, overrides=overrides)
+        outcome = reveal_again(allow_partial=may_hold)
         if outcome is None:
             return None
-        if rows := rows_to_give_up(outcome.held, accepted, policy):
-            again = revealing.reveal(receipt, unlocked, overrides=overrides, allow_partial=True, given_up=rows)
-            assert again is not None
-            outcome.forget_held()
-            outcome.include(again)
+        # Once more before anything is given up: what came back last may have made way for it.
+        for give_up in (False, True):
+            if rows := rows_to_give_up(outcome.held, accepted, policy):
+                again = reveal_again(allow_partial=True, given_up=rows if give_up else None)
+                assert again is not None
+                outcome.forget_held()
+                outcome.include(again)
         if not allow_partial:
             outcome.require_complete(receipt.disguise)
         return outcome, forgets(outcome)

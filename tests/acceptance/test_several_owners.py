@@ -484,6 +484,29 @@ def test_a_row_of_which_others_hold_something_is_not_given_up_in_part(people: li
     assert office.Note.objects.get(pk=note.pk).text == note.text
 
 
+@pytest.mark.once
+@pytest.mark.parametrize("accepts", [{}, {"office.Note": ["changed"]}], ids=["held", "accepted"])
+def test_what_all_had_left_comes_off_before_what_lies_beneath(
+    people: list[Person], accepts: dict[str, list[str]]
+) -> None:
+    """Ann's text lies under Bob's, who was the last to leave: she gets both back at once, and her specification gives nothing up."""
+    both = Modify(office.Note, owner=["order__customer", "author"], set={"text": specs.RANDOM})
+    veiled = specs.staying("notes-veiled", both, *specs.AGAIN.transformations[1:])
+    veiled.accepts = accepts
+    ann, bob, cat = people
+    office.Order.objects.filter(customer=cat.user).delete()
+    office.Note.objects.filter(author=cat.user).delete()
+    before = application_dump()
+    with registering(veiled):
+        receipts = [ann.disguise(veiled.name), bob.disguise(specs.AGAIN.name)]
+
+        outcome = ann.reveal(receipts[0])
+
+        assert (outcome.held, outcome.accepted) == ([], {})
+        assert bob.reveal(receipts[1]).complete
+        assert application_dump() == before
+
+
 # What waits is handed to the others
 
 

@@ -88,6 +88,7 @@ _STEPS: tuple[Callable[[Reveal], None], ...] = (
     revealing.lock_rows,
     revealing.insert_rows,
     revealing.keep_shared,
+    revealing.undo_on_top,
     revealing.undo_changes,
     revealing.try_handed_over,
     finish.count,

@@ -236,6 +236,11 @@ def keep_shared(reveal: Reveal) -> None:
             opened.add(*pointers)  # to mentions of those whom the rows name
 
 
+def undo_on_top(reveal: Reveal) -> None:
+    """Before the own changes, over which it may lie. Leaves what several had left as it was, or where it is."""
+    shared_rows.put_back_on_top(reveal)
+
+
 def undo_changes(reveal: Reveal) -> None:
     """From the last to the first. Leaves old values in the tables, in records that lie on top, or held."""
     for batch in reversed(reveal.current.diffs):
@@ -293,6 +298,7 @@ STEPS: tuple[Callable[[Reveal], None], ...] = (
     lock_rows,
     insert_rows,
     keep_shared,
+    undo_on_top,
     undo_changes,
     try_handed_over,
     hand_over,

@@ -100,6 +100,24 @@ def given_up(reveal: Reveal) -> tuple[list[Opened], set[tuple[str, Any]]]:
     return [reveal.current, *handed], wanted.keys() - kept
 
 
+def put_back_on_top(reveal: Reveal) -> None:
+    """Bring back what was changed when all had left, where it lies over what the revealed bag changed: that comes off next."""
+    current = reveal.current
+    changed = {
+        (batch.model, key) for batch in current.diffs if isinstance(batch, Changed) for key in batch.primary_keys()
+    }
+    on_top = [
+        opened
+        for opened in reveal.coming
+        if opened.changed_by_all
+        and opened.head.applied_at >= current.head.applied_at
+        and any((batch.model, key) in changed for batch in _changes_of(opened) for key in batch.primary_keys())
+    ]
+    over = _Over({opened: opened.diffs for opened in on_top})
+    for bags in _by_moment(on_top, reveal):
+        _put_back(bags, reveal, {}, over, current_rows=reveal.progress.current_rows)
+
+
 def try_handed_over(reveal: Reveal) -> None:
     """Bring back changes that were handed over, or made when all had left, the newest first, as long as one makes way for another; then
     leave out of each bag what is back."""
@@ -190,7 +208,9 @@ def _by_moment(bags: Iterable[Opened], reveal: Reveal) -> list[list[Opened]]:
     return [together[alike] for alike in sorted(together, key=lambda alike: alike[0], reverse=True)]
 
 
-def _put_back(bags: Sequence[Opened], reveal: Reveal, reasons: Reasons, above: _Over) -> bool:
+def _put_back(
+    bags: Sequence[Opened], reveal: Reveal, reasons: Reasons, above: _Over, *, current_rows: CurrentRows | None = None
+) -> bool:
     """Whether any change of these bags could be undone now, or folded into a later disguise of whoever has handed them over and reveals."""
     own = [each for each in reveal.journal.others if not each.shared]
     passing = bags[0] in reveal.others.passing
@@ -209,7 +229,8 @@ def _put_back(bags: Sequence[Opened], reveal: Reveal, reasons: Reasons, above: _
         covered = above.covered(batch.without(away), bags[0])
         progress = reveal.progress
         aside = Progress(present=progress.present, absent=progress.absent, news=progress.news)
-        aside.rehearsed, aside.current_rows = progress.rehearsed, CurrentRows(lock=not progress.rehearsed)
+        aside.rehearsed = progress.rehearsed
+        aside.current_rows = current_rows or CurrentRows(lock=not progress.rehearsed)
         aside.folding = None if passing else Folding(bags, over)
         for part in aside.fold(batch.without({*away, *covered})):
             put_back(part, aside, overrides={}, using=reveal.using)
