@@ -48,7 +48,7 @@ from edna.engine.renewing.making_over import MadeOver as MadeOver
 from edna.engine.renewing.making_over import NewKeys as NewKeys
 from edna.engine.renewing.parts import MOST_PARTS as MOST_PARTS
 from edna.engine.renewing.parts import parts_kept
-from edna.engine.searched_shards import one_that_may_seal, the_one_with
+from edna.engine.searched_shards import SearchedShards, one_that_may_seal, the_one_with
 from edna.errors import ConfigurationError, DatabaseBusy, KeyMalformed
 from edna.records.locator import Locator, Receipt
 from edna.records.speaksfor import SealedKey as SealedKey
@@ -556,6 +556,19 @@ def database_with(question: Callable[[str], Iterable[object]]) -> str:
         DatabaseNotChosen: several do. DatabaseBusy: one is away, and no other does.
     """
     return the_one_with(question, aliases=registry.databases())
+
+
+def asked_in_each(question: Callable[[str], Iterable[Result]]) -> list[Result]:
+    """What the databases answer that may have it: all of several, or the one that is at work.
+
+    Raises:
+        DatabaseBusy: one of several is away, and no other has anything.
+    """
+    databases = SearchedShards(registry.databases())
+    found = [each for each, _ in databases.ask(question)]
+    if not found:
+        databases.require_all()
+    return found
 
 
 def rotate_elsewhere(

@@ -91,7 +91,7 @@ def _without_a_row(several: Sequence[str]) -> Iterator[CheckMessage]:
 
 def _without_databases() -> Iterator[CheckMessage]:
     """What does not ask yet where somebody is."""
-    parts = [label for label in ("edna.guardians", "edna.audiences") if apps.is_installed(label)]
+    parts = [label for label in ("edna.audiences",) if apps.is_installed(label)]
     for part in parts:
         yield Error(
             f'EDNA["DATABASES"] names several databases, and {part} does not find out in which of them somebody is: requests would be '

@@ -6,15 +6,15 @@ nor how somebody comes back (`way_back`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Final
+from functools import partial, wraps
+from typing import Any, Final, ParamSpec, TypeVar
 
 from django.db import transaction
 from django.db.models import Model
 
-from edna import api, conf, inner_door, registry, throttle
+from edna import api, conf, inner_door, registry, shards, throttle
 from edna.custody import by_guardians
 from edna.custody.guardians import quorum
 from edna.custody.guardians.envelope import Envelope, size_of
@@ -25,9 +25,25 @@ from edna.guardians.site import Site, configured
 from edna.guardians.upkeep import leftovers
 from edna.guardians.upkeep.leftovers import Note
 
+Given = ParamSpec("Given")
+Result = TypeVar("Result")
+
 KIND: Final = by_guardians.KIND
 
 
+def where_unlocked(act: Callable[Given, Result]) -> Callable[Given, Result]:
+    """Decorates what begins with an ``unlocked`` key: it is done in the database where that is."""
+
+    @wraps(act)
+    def there(*given: Given.args, **named: Given.kwargs) -> Result:
+        unlocked: Any = given[0] if given else named["unlocked"]
+        with shards.at(unlocked.using):
+            return act(*given, **named)
+
+    return there
+
+
+@where_unlocked
 def enroll(unlocked: api.Unlocked, *, identifier: str, contact: str, pin: str = "") -> Mapping[int, str]:
     """Have the site's guardians keep a way back, in the place of the one that there may be. ``identifier`` is what the person will type,
     ``contact`` where guardians reach them. Returns, by number, why guardians have no share yet: `edna_guardian refresh` gives it to them.
@@ -72,6 +88,7 @@ def enroll(unlocked: api.Unlocked, *, identifier: str, contact: str, pin: str = 
     return enrolled.missing
 
 
+@where_unlocked
 def withdraw(unlocked: api.Unlocked) -> Mapping[int, str]:
     """Give up the way back by guardians, who forget it. Returns, by number, what those said who have not heard it: without the site,
     their shares open nothing.
@@ -88,6 +105,7 @@ def withdraw(unlocked: api.Unlocked) -> Mapping[int, str]:
     return leftovers.forget(site, former, using=unlocked.using)
 
 
+@where_unlocked
 def veto(unlocked: api.Unlocked) -> Mapping[int, str]:
     """Refuse what anybody has asked of guardians about this key; they take no other request for a day. Returns, by number, what those
     said who have not heard it.
@@ -194,7 +212,7 @@ def is_enrolled(principal: Model) -> bool:
     public_key = inner_door.public_key_of(principal)
     if public_key is None:
         return False
-    return store.exists(_tags(public_key), using=registry.database())
+    return store.exists(_tags(public_key), using=inner_door.database_of(principal))
 
 
 def _tags(public_key: api.PublicKey) -> list[bytes]:
@@ -208,10 +226,15 @@ def kept_for(public_key: api.PublicKey) -> list[tuple[bytes, Envelope]]:
 
 
 def envelopes_at(identifier: str) -> list[Envelope]:
-    """Of whoever uses that identifier, or did."""
+    """Of whoever uses that identifier, or did; in each of several databases.
+
+    Raises:
+        DatabaseBusy: one of these is away, and no other has any.
+    """
     throttle.admit()
     places = by_guardians.places(identifier, peppers=conf.mac_keys())
-    return [envelope for _, envelope in _opened(store.find(places, using=registry.database()))]
+    found = inner_door.asked_in_each(lambda using: store.find(places, using=using))
+    return [envelope for _, envelope in _opened(found)]
 
 
 def _opened(rows: Sequence[tuple[bytes, bytes]]) -> list[tuple[bytes, Envelope]]:
@@ -220,8 +243,13 @@ def _opened(rows: Sequence[tuple[bytes, bytes]]) -> list[tuple[bytes, Envelope]]
     return [(salt, Envelope.parse(raw)) for salt, raw in filter(None, opened)]
 
 
-def renew(identifier: str, envelope: Envelope, public_key: api.PublicKey) -> None:
+def renew(identifier: str, envelope: Envelope, unlocked: api.Unlocked) -> None:
     """What is kept of this enrolment lies under the server's present key afterwards, as the slot does that was opened by it."""
+    with shards.at(unlocked.using):
+        _renew(identifier, envelope, unlocked.public_key)
+
+
+def _renew(identifier: str, envelope: Envelope, public_key: api.PublicKey) -> None:
     if not inner_door.may_seal():
         return
     places = by_guardians.places(identifier, peppers=conf.mac_keys())

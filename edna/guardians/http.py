@@ -17,7 +17,7 @@ from django.urls import NoReverseMatch, Resolver404, path, resolve, reverse
 from edna import conf, inner_door
 from edna.api_http.fields import Binary, ListOf, Number, Object, OrNull, Text, to_base64
 from edna.api_http.json_view import json_view
-from edna.api_http.proofs import proved_key
+from edna.api_http.proofs import at_home, proved_key
 from edna.api_http.slots import SLOTS, slots_in
 from edna.custody.by_guardians import SALT_BYTES
 from edna.custody.password import normalised_identifier
@@ -114,7 +114,9 @@ def enroll(request: HttpRequest, body: Mapping[str, Any]) -> Mapping[str, Any]:
 def envelopes(request: HttpRequest, body: Mapping[str, Any]) -> Mapping[str, Any]:
     """What opens with the guardians' help, of whoever uses that identifier. Whoever has one may ask; the owner is told."""
     _site()
-    return {"envelopes": [to_base64(bytes(each)) for each in enrolments.envelopes_at(body["identifier"])]}
+    with at_home(request):
+        found = enrolments.envelopes_at(body["identifier"])
+    return {"envelopes": [to_base64(bytes(each)) for each in found]}
 
 
 @json_view(takes={}, answers={"kept": OrNull(Object({"salt": _SALT, "envelope": _ENVELOPE}))}, proved=True)

@@ -112,7 +112,7 @@ def recover(identifier: str, code: api.RecoveryCode | str, *, pin: str = "") -> 
     for recovery in _most_likely_first(_recoveries(configured(), identifier, code)):
         try:
             unlocked = inner_door.unlock_slot(inner_door.SlotSecret(recovery.finish(pin=pin)), kind=KIND)
-            renew(identifier, recovery.envelope, unlocked.public_key)
+            renew(identifier, recovery.envelope, unlocked)
             return unlocked
         except (QuorumUnavailable, EnvelopeRefused, WrongCredentials) as refusal:
             refusals.append(refusal)

@@ -14,12 +14,20 @@ from django.conf import settings
 from django.test.utils import override_settings
 
 from benchmarks.kit.ports import reserved
+from edna.crypto.keys import PublicKey
+from edna.crypto.sealing import seal_small
+from edna.custody import by_guardians
+from edna.custody.guardians.envelope import Head, seal
+from edna.custody.guardians.evaluation import output_of
+from edna.custody.guardians.group import Scalar, hash_to_point, multiply, multiply_base
 from edna.custody.guardians.process.guardian import Guardian
 from edna.custody.guardians.process.policies import MailedCode, Policy, Waiting
 from edna.custody.guardians.process.server import Server
 from edna.custody.guardians.process.store import Store
 from edna.custody.guardians.roster import Identity, Roster
-from edna.guardians import files
+from edna.custody.guardians.sharing import deal
+from edna.custody.guardians.tickets import veto_hashes
+from edna.guardians import enrolments, files
 
 NAMES = ["The library", "The students' union", "The bank", "Your aunt's firm", "The notary"]
 
@@ -73,6 +81,17 @@ class Parties:
             server = self._servers.pop(number)
             server.shutdown()
             server.server_close()
+
+
+def made_elsewhere(five: Parties, public_key: PublicKey, secret: bytes, *, salt: bytes) -> enrolments.Made:
+    """An enrolment as a browser makes it: the guardians would help to ``secret``."""
+    shared, id_ = Scalar.random(), by_guardians.enrolment_for(public_key, salt=salt)
+    dealt = deal(shared, count=5, threshold=3)
+    head = Head(id_, 5, 3, multiply_base(shared))
+    envelope = seal(head, secret, pin="", hash_of=lambda data: output_of(data, multiply(hash_to_point(data), shared)))
+    shares = [seal_small(dealt.shares[each.number].expose(), recipient=each.public_key) for each in five.roster.members]
+    vetoes = veto_hashes(secret, enrolment=id_, count=5)
+    return enrolments.Made(bytes(envelope), salt, b"".join(dealt.commitments), vetoes, shares)
 
 
 @contextmanager

@@ -11,20 +11,15 @@ from django.core.management import call_command
 import edna
 from edna import errors, guardians
 from edna.crypto.keys import PublicKey
-from edna.crypto.sealing import seal_small
 from edna.custody import by_guardians
 from edna.custody.guardians import quorum
-from edna.custody.guardians.envelope import Envelope, Head, seal
-from edna.custody.guardians.evaluation import output_of
-from edna.custody.guardians.group import Scalar, hash_to_point, multiply, multiply_base
-from edna.custody.guardians.sharing import deal
-from edna.custody.guardians.tickets import veto_hashes
+from edna.custody.guardians.envelope import Envelope
 from edna.guardians import enrolments
 from edna.guardians.models import KeptEnvelope
 from edna.guardians.site import configured
 from edna.guardians.upkeep import leftovers
 from tests.faults.steps import AFTER_COMMIT, MOST_STEPS, killed_at
-from tests.guardians.parties import Parties
+from tests.guardians.parties import Parties, made_elsewhere
 from tests.guardians.test_attacks import CONTACT, NAME, enrolled, known_to
 
 pytestmark = [pytest.mark.django_db, pytest.mark.once, pytest.mark.long]
@@ -144,14 +139,10 @@ def test_what_the_command_has_begun_is_forgotten_by_its_envelope(five: Parties, 
 def test_an_enrolment_that_a_browser_sends_once_more_is_not_forgotten_though_it_fails_then(five: Parties) -> None:
     """Its answer was lost, and too few guardians are up the second time: those that have the shares keep them, also after a refresh."""
     _, made = enrolled()
-    public_key, secret, salt = made.secret_key.public_key, bytes(range(32)), by_guardians.new_salt()
-    shared, id_ = Scalar.random(), by_guardians.enrolment_for(public_key, salt=salt)
-    dealt = deal(shared, count=5, threshold=3)
-    head = Head(id_, 5, 3, multiply_base(shared))
-    envelope = seal(head, secret, pin="", hash_of=lambda data: output_of(data, multiply(hash_to_point(data), shared)))
-    shares = [seal_small(dealt.shares[each.number].expose(), recipient=each.public_key) for each in five.roster.members]
-    sent = enrolments.Made(
-        bytes(envelope), salt, b"".join(dealt.commitments), veto_hashes(secret, enrolment=id_, count=5), shares
+    public_key, salt = made.secret_key.public_key, by_guardians.new_salt()
+    sent, id_ = (
+        made_elsewhere(five, public_key, bytes(range(32)), salt=salt),
+        by_guardians.enrolment_for(public_key, salt=salt),
     )
 
     def send() -> None:

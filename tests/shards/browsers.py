@@ -8,7 +8,9 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import django
@@ -24,15 +26,18 @@ from django.test.utils import CaptureQueriesContext  # noqa: E402
 from django.urls import include, path  # noqa: E402
 
 import edna  # noqa: E402
-from edna import Disguise, SecretKey, devices, errors, registry  # noqa: E402
+from edna import Disguise, SecretKey, devices, errors, guardians, registry  # noqa: E402
 from edna.api_http import proofs  # noqa: E402
-from edna.custody import base, password, recovery  # noqa: E402
+from edna.custody import base, by_guardians, password, recovery  # noqa: E402
 from edna.custody.base import SlotSecret  # noqa: E402
 from edna.custody.devices import keeping  # noqa: E402
+from edna.guardians.site import configured  # noqa: E402
+from edna.guardians.upkeep import leftovers  # noqa: E402
 from tests.custody import browser as asking  # noqa: E402
 from tests.custody.browser import encoded, refused_as  # noqa: E402
+from tests.guardians.parties import Parties, made_elsewhere, parties  # noqa: E402
 from tests.handing import Browser, as_sent  # noqa: E402
-from tests.shards.run import PASSWORD, SHARDS, away, both, everything, manage, tell, untouched, untouched_rows  # noqa: E402
+from tests.shards.run import PASSWORD, SHARDS, away, both, everything, manage, member, tell, untouched, untouched_rows  # noqa: E402
 from tests.upgrades.club.models import Note  # noqa: E402
 
 stories: dict[str, Callable[[], None]] = {}
@@ -532,6 +537,92 @@ def what_browsers_keep_of_devices_is_found_in_one_database() -> None:
                 assert stranger.act("devices/forget", {"place": place}, key).json() == {"is_gone": True}
         with pytest.raises(errors.DeviceUnknown):
             devices.members(key)
+
+
+# Guardians
+
+
+@contextlib.contextmanager
+def five_guardians() -> Iterator[Parties]:
+    with tempfile.TemporaryDirectory(dir=settings.SCRATCH) as folder, parties(Path(folder)) as five:
+        yield five
+
+
+@story
+def guardians_help_back_into_the_database_of_a_person() -> None:
+    """Enrolled, asked, and a key got back in one of them; the other, where somebody has the same primary key, stays to the byte."""
+    people = {alias: member(alias, f"{alias}-bea", key=5) for alias in SHARDS}
+    keys = {alias: edna.register_principal(person).secret_key for alias, person in people.items()}
+    with five_guardians() as five:
+        for alias, other in zip(SHARDS, reversed(SHARDS), strict=True):
+            person, name = people[alias], f"{alias}-bea"
+            with untouched_rows(other, without=""):
+                with edna.unlock(secret_key=keys[alias]) as unlocked:
+                    assert not guardians.enroll(unlocked, identifier=name, contact=f"{alias}@home.example")
+                assert guardians.is_enrolled(person)
+            assert guardians.is_enrolled(people["south"]) is (alias == "south")
+        for alias, other in zip(SHARDS, reversed(SHARDS), strict=True):
+            person, name = people[alias], f"{alias}-bea"
+            receipt = edna.disguise("club.leave", person)
+            five.mails.clear()
+            with untouched_rows(other, without=""):
+                with away(other):
+                    code, _ = guardians.ask(name)
+                    with pytest.raises(errors.DatabaseBusy):
+                        guardians.ask(f"{other}-bea")
+                assert {contact for _, contact, _ in five.mails} == {f"{alias}@home.example"}
+                five.now += 7201
+                with guardians.recover(name, code) as unlocked:
+                    assert unlocked.using == alias
+                    assert edna.reveal(receipt, unlocked).complete
+                    assert guardians.veto(unlocked) == {}
+                    five.now -= 7201  # the site's orders are good for minutes
+                    assert guardians.withdraw(unlocked) == {}
+            assert not guardians.is_enrolled(person)
+        with nothing_changes(), pytest.raises(errors.WrongCredentials):
+            guardians.ask("nobody")
+        assert leftovers.finish_of(configured().roster, configured().transport) == (0, 0)
+
+
+@story
+def a_browser_has_guardians_in_the_database_of_its_person() -> None:
+    """Two with one name: an envelope is shown to who asks for the name, of the database of who is logged in; its key alone withdraws it."""
+    people = registered_both()
+    with five_guardians() as five:
+        for alias, other in zip(SHARDS, reversed(SHARDS), strict=True):
+            (person, key), salt = people[alias], by_guardians.new_salt()
+            secret, browser = by_guardians.secret_for(key, salt=salt), browser_of(person)
+            made = made_elsewhere(five, key.public_key, secret.expose(), salt=salt)
+            sent: dict[str, Any] = {
+                "identifier": "bea",
+                "contact": f"{alias}@home.example",
+                **{name: encoded(getattr(made, name)) for name in ("envelope", "salt", "commitments", "vetoes")},
+                "shares": [*map(encoded, made.shares)],
+            }
+            impostor = browser_of(people[other][0])
+            with untouched_rows(other, without=""), asked_in(other) as counts:
+                slots = [browser.slot(key, secret, kind="guardians")]
+                assert browser.act("guardians/enroll", {**sent, "slots": slots}, key).json() == {"missing": []}
+            assert counts == {other: 0}
+            with nothing_changes():
+                assert refused_as(impostor.act("guardians/enroll", {**sent, "slots": slots}, key)) == (403, "NotYours")
+                assert impostor.act("guardians/own", {}, key).json() == {"kept": None}
+                assert impostor.act("guardians/withdraw", {}, key).json() == {"missing": []}
+                assert browser.act("guardians/own", {}, key).json()["kept"]["envelope"] == sent["envelope"]
+                assert browser_of().act("guardians/own", {}, key).json()["kept"]["envelope"] == sent["envelope"]
+                assert browser.ask("guardians/envelopes", {"identifier": "bea"}).json() == {
+                    "envelopes": [sent["envelope"]]
+                }
+        stranger = browser_of()
+        with asked_in() as counts:
+            assert len(stranger.ask("guardians/envelopes", {"identifier": "bea"}).json()["envelopes"]) == 2
+        with asked_in() as others:
+            assert stranger.ask("guardians/envelopes", {"identifier": "nobody"}).json() == {"envelopes": []}
+        assert counts == others == {"north": 1, "south": 1}
+        for alias, other in zip(SHARDS, reversed(SHARDS), strict=True):
+            with untouched_rows(other, without=""):
+                assert stranger.act("guardians/withdraw", {}, people[alias][1]).json() == {"missing": []}
+            assert not guardians.is_enrolled(people[alias][0])
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ def told(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReques
     for module, environment in (
         ("run", {}),
         ("pages", {"SHARDS_ADMIN": "1"}),
-        ("browsers", {"SHARDS_APPS": "edna.devices"}),
+        ("browsers", {"SHARDS_APPS": "edna.devices edna.guardians"}),
     ):
         if wanted := [name for name in told_in(module) if name in asked]:
             found |= Site(tmp_path_factory.mktemp(module), {}).does(module, *wanted, **environment)

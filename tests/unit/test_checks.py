@@ -1297,14 +1297,14 @@ def test_rows_that_are_made_in_nobodys_database(run: Run, settings: Any) -> None
 
 
 #: Applications that do not find out in which database somebody is.
-APART = ("guardians", "audiences")
+APART = ("audiences",)
 
 
 def test_what_does_not_look_for_the_database(run: Run, settings: Any) -> None:
     settings.EDNA = {**settings.EDNA, "CUSTODY": "server"}
     assert "E070" not in ids(run())
     settings.EDNA = {**settings.EDNA, "DATABASES": ["default"]}
-    assert "E070" in ids(run())  # the sample site has guardians
+    assert "E070" in ids(run())  # the sample site has audiences
     settings.INSTALLED_APPS = [name for name in settings.INSTALLED_APPS if name.rpartition(".")[2] not in APART]
     assert "E070" not in ids(run())
     settings.EDNA = {**settings.EDNA, "CUSTODY": "browser"}

@@ -13,7 +13,7 @@ from typing import Final
 
 import nacl.utils
 
-from edna import conf, inner_door
+from edna import conf, inner_door, registry, shards
 from edna.custody import by_guardians
 from edna.custody.guardians import quorum
 from edna.custody.guardians.envelope import Envelope
@@ -97,7 +97,12 @@ def finish_of(roster: Roster, transport: HttpTransport) -> tuple[int, int]:
     """As `finish`, if these are the guardians of this site."""
     if not conf.has_guardians() or configured().roster.site_key != roster.site_key:
         return 0, 0
-    return finish(Site(roster, transport, {}), using=inner_door.database())
+    done, left = 0, 0
+    for alias in registry.databases():
+        with shards.at(alias):
+            done_there, left_there = finish(Site(roster, transport, {}), using=alias)
+        done, left = done + done_there, left + left_there
+    return done, left
 
 
 def _add(what: str, envelope: Envelope, *, using: str) -> Note:
