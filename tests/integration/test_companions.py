@@ -381,6 +381,20 @@ def test_what_is_to_stay_keeps_companion_and_pseudoprincipal(carl: Person, own: 
         assert Settings.objects.filter(member=first).exists()
 
 
+@pytest.mark.once
+def test_what_is_to_stay_stays_from_its_bag(bea: Person, carl: Person) -> None:
+    """Also if the companion is sealed with it."""
+    with registering(Keeping, Shed):
+        receipt = bea.disguise("test.keeping")
+        first, *_ = nobodies()
+        Follower.objects.create(profile=first.profile, member=carl.user)
+        shed = bea.disguise("test.shed", with_key=True)
+        assert bea.reveal(receipt).complete
+        assert nobodies() == [first]
+        assert bea.reveal(shed).complete
+        assert Follower.objects.get().profile.member == first
+
+
 def test_the_sweep_takes_them_along_and_a_reveal_makes_them_again(bea: Person, carl: Person) -> None:
     """Without a row that refers to it, a pseudoprincipal is an orphan: its companions do not hold it."""
     Post.objects.all().delete()

@@ -43,13 +43,8 @@ class Attached:
         *,
         using: str,
     ) -> None:
-        self._model, self._others, self._aliases, self._policy, self._using = (
-            model,
-            journal.others,
-            aliases,
-            policy,
-            using,
-        )
+        self._model, self._keys, self._others = model, keys, journal.others
+        self._aliases, self._policy, self._using = aliases, policy, using
         #: Those first whose rows may not be able to move, as their keys are their owners'.
         self.links: list[Link] = sorted(links_to(model), key=lambda link: (not link.primary_key, str(link)))
         self._there = companions.beside(model, keys, lock=True, using=using)
@@ -68,8 +63,16 @@ class Attached:
         return self._with(link, lambda policy: policy not in ("delete", "retain"))
 
     def retaining(self) -> set[Any]:
-        """Those whom something keeps that is attached to their companions."""
-        return set().union(*(self._with(link, "retain".__eq__) for link in self._by_relation))
+        """Those whom something keeps that is attached to their companions, be these sealed, too."""
+        found = set().union(*(self._with(link, "retain".__eq__) for link in self._by_relation))
+        for link in self.links:
+            whose = {value: key for key in self._keys for value in self._names_of(link, {key: key})}
+            for relation, values in self._sealed_mentions(link):
+                if self._policy(relation) == "retain":
+                    target = _place(relation)[2]
+                    sealed = self._sealed_rows(link)
+                    found |= {whose[value] for value, known in sealed if value in whose and known[target] in values}
+        return found
 
     def _with(self, link: Link, is_meant: Callable[[str], bool]) -> set[Any]:
         found = self._by_relation.get(link, {})
