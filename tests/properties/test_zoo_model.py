@@ -248,7 +248,7 @@ class Guild(Habitat):
 
     def attach_one(self, which: int, data: Any) -> None:
         """Somebody attaches a row to what stands beside a pseudoprincipal. In the twin it hangs from the first where it comes to."""
-        model = (guild.Wreath, guild.Coin, guild.Taunt)[which % 3]
+        model = (*3 * (guild.Wreath, guild.Coin), guild.Taunt, guild.Plaque)[which % 8]
         (column,) = references_of(model)
         there = {*self.oracle.present(column.related_model)}
         hosts = [
@@ -276,6 +276,25 @@ class Guild(Habitat):
             if self.oracle.own(guild.Chest, person) is None:
                 self.create(guild.Chest, {"member_id": person, "lock": "needle lock"})
         super().reveal_everything(finish=finish)
+
+    def clean_now(self) -> dict[str, int]:
+        """Whose those are with whom something stays, a bag says."""
+        return super().clean_now() if not self.oracle.retained else {}
+
+    def compare_with_the_twin(self) -> None:
+        """There, a pseudoprincipal with whom something stays is a member like any other."""
+        found = self.look()
+        for key in found[guild.Member].keys() & self.oracle.retained.keys():
+            self.write(int, partial(_create, guild.Member, found[guild.Member][key]))
+            for model in self.oracle.companions:
+                for values in found[model].values():
+                    if values["member_id"] == key:
+                        self.write(int, partial(_create, model, values))
+            for row in self.oracle.companions_of(key):
+                for policy in ("restore", "delete", "retain"):
+                    for other, _ in self.oracle.attached_to(row, policy=policy):
+                        self.write(int, partial(_create, other.model, dict(other.truth)))
+        super().compare_with_the_twin()
 
     def leave_out(self, found: Snapshot, expected: Snapshot) -> None:
         for shown in (found, expected):

@@ -5,7 +5,7 @@ far as a disguise takes their key. Once its pseudoprincipal is gone, so is it, w
 
 What others have attached to a companion follows its owner then: to what stands beside them, or along with the companion, which becomes
 theirs. While what stands beside them is away, all of it waits for that; and where a companion's key is its owner's, it waits until they
-have one. By the policy of its relation it is deleted instead.
+have one. By the policy of its relation it is deleted instead, or stays, and its pseudoprincipal with it.
 """
 
 from __future__ import annotations
@@ -37,6 +37,8 @@ class Beside(Oracle):
         #: Pseudoprincipals that nothing names any more, and that wait for what is attached to their companions: the receipts by which
         #: they may go.
         self.waiting: dict[Any, set[str]] = {}
+        #: Those with whom something stays, likewise: for good, unless the application takes it away before these receipts are used again.
+        self.retained: dict[Any, set[str]] = {}
         #: What the latest reveals have brought to people, for the first time: companions, and what was attached to some.
         self.arrived: list[Row] = []
 
@@ -49,15 +51,15 @@ class Beside(Oracle):
             if values is not None
         }
 
-    def attached_to(self, companion: Row, *, doomed: bool = False) -> list[tuple[Row, str]]:
-        """Rows that refer to the companion, and by which column; ``doomed``: those that are deleted with it instead of the others."""
+    def attached_to(self, companion: Row, *, policy: str = "restore") -> list[tuple[Row, str]]:
+        """Rows that refer to the companion, and by which column, of those relations that have this policy."""
         found = []
         for model in self.models:
             for column in references_of(model):
                 if column.related_model is companion.model:
-                    deleted = self.references.get(f"{model._meta.label}.{column.name}") == "delete"
+                    said = self.references.get(f"{model._meta.label}.{column.name}", "restore")
                     value = companion.truth[column.target_field.attname]
-                    rows = self.rows[model] if deleted is doomed else []
+                    rows = self.rows[model] if said == policy else []
                     found += [(row, column.attname) for row in rows if row.truth[column.attname] == value]
         return found
 
@@ -72,7 +74,7 @@ class Beside(Oracle):
         )
 
     def in_use(self) -> set[tuple[str, Any]]:
-        return super().in_use() | {(self.principal._meta.pk.attname, key) for key in self.waiting}
+        return super().in_use() | {(self.principal._meta.pk.attname, key) for key in (*self.waiting, *self.retained)}
 
     def present(self, model: type[Model]) -> list[Row]:
         rows = super().present(model)
@@ -133,7 +135,8 @@ class Beside(Oracle):
         held, deferred = super().reveal(person, receipt, after, said)
         self.learn_companions(after)
         going = {key for key in before if self.person_of(key) == person} - {value for _, value in super().in_use()}
-        going |= {key for key, receipts in self.waiting.items() if receipt in receipts}
+        kept = (*self.waiting.items(), *self.retained.items())
+        going |= {key for key, receipts in kept if receipt in receipts}
         stay = self.let_go(person, receipt, going, after)
         if stay:
             self.outstanding[person].add(receipt)
@@ -143,6 +146,10 @@ class Beside(Oracle):
         """These pseudoprincipals go, as far as nothing keeps them; returns the companions that cannot move."""
         for key in going:
             self.waiting.pop(key, None)
+            self.retained.pop(key, None)
+        stays = {key for key in going for row in self.companions_of(key) if self.attached_to(row, policy="retain")}
+        self.retained |= {key: {receipt} for key in stays}
+        going = going - stays
         while True:
             owners = {key: self.owner_among(key, going) for key in going}
             waits = {
@@ -184,7 +191,7 @@ class Beside(Oracle):
                     self.follow(row, owners[key])
         for key in sorted(going):
             for row in beside[key]:
-                for other, _ in self.attached_to(row, doomed=True):
+                for other, _ in self.attached_to(row, policy="delete"):
                     self.rows[other.model].remove(other)
                 if row in self.beside and self.attached_to(row):
                     self.follow(row, owners[key])

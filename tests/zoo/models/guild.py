@@ -77,6 +77,16 @@ class Taunt(models.Model):
         app_label = "zoo"
 
 
+class Plaque(models.Model):
+    """As a wreath; where it hangs, it stays."""
+
+    sign = models.ForeignKey(Sign, models.CASCADE)
+    text = models.TextField()
+
+    class Meta:
+        app_label = "zoo"
+
+
 class Coin(models.Model):
     """Somebody puts it into a chest."""
 
@@ -87,4 +97,4 @@ class Coin(models.Model):
         app_label = "zoo"
 
 
-MODELS = (Member, Sign, Chest, Piece, Tool, Wreath, Taunt, Coin)
+MODELS = (Member, Sign, Chest, Piece, Tool, Wreath, Taunt, Plaque, Coin)

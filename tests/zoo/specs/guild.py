@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import edna
 from edna import Decorrelate, Disguise, Modify, Remove, placeholders
-from tests.zoo.models.guild import Chest, Coin, Member, Piece, Sign, Taunt, Tool, Wreath
+from tests.zoo.models.guild import Chest, Coin, Member, Piece, Plaque, Sign, Taunt, Tool, Wreath
 
 
 class AnonymousMember(edna.Pseudoprincipal):
@@ -14,7 +14,7 @@ class AnonymousMember(edna.Pseudoprincipal):
 
 
 #: What becomes of rows that others have attached beside a pseudoprincipal. The others go to what stands beside the owner.
-REFERENCES = {"zoo.Taunt.sign": "delete"}
+REFERENCES = {"zoo.Taunt.sign": "delete", "zoo.Plaque.sign": "retain"}
 
 
 class Leave(Disguise):
@@ -28,6 +28,7 @@ class Leave(Disguise):
         Remove(Chest, owner="member"),
         Remove(Wreath, owner="sign__member"),
         Remove(Taunt, owner="sign__member"),
+        Remove(Plaque, owner="sign__member"),
         Remove(Coin, owner="chest__member"),
         Decorrelate(Piece, owner=["master", "journeyman"], group_by=["pk"], together="piece"),
         Decorrelate(Tool, owner="member", group_by=["piece"], together="piece"),
@@ -96,6 +97,7 @@ class Strip(Disguise):
         Remove(Tool, owner="member"),
         Remove(Wreath, owner="sign__member"),
         Remove(Taunt, owner="sign__member"),
+        Remove(Plaque, owner="sign__member"),
         Remove(Coin, owner="chest__member"),
     ]
 
