@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import random
 import socket
 import subprocess
 from collections.abc import Iterator, Sequence
@@ -17,6 +18,8 @@ from benchmarks.kit.servers.server import Server, ServerError, private_directory
 
 #: Where the systems' packages put what makes a MariaDB a node of a cluster.
 _PROVIDERS = ("/usr/lib/galera/libgalera_smm.so", "/usr/lib64/galera/libgalera_smm.so")
+#: Below those that Linux takes for connections, and for servers that ask for any.
+_OWN_PORTS = (15_000, 32_000)
 #: A node that does not answer is given up after this long, and not after the five seconds of a network across cities.
 _IMPATIENT = "evs.keepalive_period=PT0.5S; evs.suspect_timeout=PT2S; evs.inactive_timeout=PT5S"
 
@@ -134,12 +137,17 @@ def private_pgbouncer(server: Server, *, connections: int = 4) -> Iterator[Serve
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports of loopback that nobody listens on now."""
+    """Ports of loopback that nobody listens on now, and that the kernel gives nobody by itself: a server that was killed finds its own
+    free when it starts again."""
+    chance = random.SystemRandom()
+    found: list[int] = []
     with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
+        while len(found) < count:
+            each, port = stack.enter_context(socket.socket()), chance.randrange(*_OWN_PORTS)
+            with contextlib.suppress(OSError):
+                each.bind(("127.0.0.1", port))
+                found.append(port)
+    return found
 
 
 @contextlib.contextmanager
