@@ -46,6 +46,11 @@ def install(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(TransactionTestCase, "_fixture_teardown", empty)
 
 
+def empty_now() -> None:
+    """In the middle of a test, as after it."""
+    TransactionTestCase("run")._fixture_teardown()
+
+
 def _emptied(alias: str) -> bool:
     """Whether it is as `flush` would leave it by now."""
     filled = _filled.get(_basis(alias))

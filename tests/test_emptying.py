@@ -11,12 +11,13 @@ from django.contrib.auth.models import Permission
 from django.contrib.contenttypes.models import ContentType
 from django.core.management import call_command
 from django.db import connection
-from django.test import TransactionTestCase, override_settings
+from django.test import override_settings
 
 from apps.websubmit.models import Lecture, User
 from edna.store import serverkeys
 from edna.testing import dumps
 from tests import emptying
+from tests.emptying import empty_now
 from tests.support import DELETE, EDNA_TABLES, answer_everything, enrol, make_course, statements
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -44,10 +45,6 @@ def flushes(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     monkeypatch.setattr("django.test.testcases.call_command", flush)
     return called
-
-
-def end_a_test() -> None:
-    TransactionTestCase("run")._fixture_teardown()
 
 
 def somebody_leaves() -> None:
@@ -79,33 +76,33 @@ def the_server_key_is_forgotten() -> None:
 def test_all_is_as_django_leaves_it(flushes: list[str], act: Callable[[], None]) -> None:
     call_command("flush", interactive=False, verbosity=0)
     expected = everything()
-    end_a_test()
+    empty_now()
     flushes.clear()
     act()
-    end_a_test()
+    empty_now()
     assert everything() == expected
     assert flushes == []
     assert not User.objects.exists()
 
 
 def test_this_process_remembers_what_it_would_after_a_flush() -> None:
-    end_a_test()
+    empty_now()
     serverkeys.forget_all(using="default")
     ContentType.objects.get_for_model(User).pk = 0  # in the cache of content types
-    end_a_test()
+    empty_now()
     assert ContentType.objects.get_for_model(User).pk > 0
     assert statements(lambda: serverkeys.signing_key(using="default")) == []
 
 
 def test_other_settings_have_the_receivers_write_anew(flushes: list[str]) -> None:
-    end_a_test()
+    empty_now()
     flushes.clear()
     with override_settings(EDNA={**settings.EDNA, "MAC_KEYS": ["another key of the server, which is long enough"]}):
-        end_a_test()
+        empty_now()
         known = dumps.rows(serverkeys.MODEL._meta.db_table)
-        end_a_test()
+        empty_now()
         assert dumps.rows(serverkeys.MODEL._meta.db_table) == known
-    end_a_test()
+    empty_now()
     assert dumps.rows(serverkeys.MODEL._meta.db_table) != known
     assert flushes == ["flush"], "of those before it is known"
 
@@ -114,7 +111,7 @@ def test_other_settings_have_the_receivers_write_anew(flushes: list[str]) -> Non
 def test_what_is_gone_has_left_no_place_in_the_files() -> None:
     enrol()
     User.objects.all().delete()
-    end_a_test()
+    empty_now()
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_relation_size(%s::regclass)", [User._meta.db_table])
         assert cursor.fetchone() == (0,)
@@ -128,10 +125,10 @@ def test_what_is_gone_has_left_no_place_in_the_file() -> None:
         with connection.cursor() as cursor:
             return int(cursor.execute("PRAGMA page_count").fetchone()[0])
 
-    end_a_test()
+    empty_now()
     before = pages()
     # Some sixteen of them fill a page.
     Lecture.objects.bulk_create(Lecture(label="x" * 200) for _ in range(20 * emptying._FREE_PAGES))
     assert pages() > before + emptying._FREE_PAGES
-    end_a_test()
+    empty_now()
     assert pages() < before + emptying._FREE_PAGES

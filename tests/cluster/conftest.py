@@ -14,6 +14,7 @@ from benchmarks.kit.servers.clusters import Node, private_galera
 from tests.cluster.nodes import on_nodes
 from tests.faults.conftest import POST
 from tests.installed import installed, registered
+from tests.zoo.tables import zoo_installed
 
 
 @pytest.fixture(scope="module")
@@ -28,6 +29,12 @@ def galera(django_db_setup: None, django_db_blocker: Any) -> Iterator[list[Node]
 def post_on_galera(galera: list[Node], django_db_blocker: Any) -> Iterator[None]:
     with django_db_blocker.unblock(), installed(POST, principals=["post.citizen"]):
         yield
+
+
+@pytest.fixture(scope="module")
+def zoo_tables(galera: list[Node], django_db_blocker: Any) -> Iterator[Any]:
+    with django_db_blocker.unblock(), zoo_installed() as models:
+        yield models
 
 
 @pytest.fixture

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import os
+from collections import Counter
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.db import OperationalError, connection
+from hypothesis import Phase
+from hypothesis import settings as Profile
+from hypothesis.stateful import run_state_machine_as_test
 
 from apps.websubmit.models import User
 from benchmarks.kit.servers.clusters import Node
@@ -15,12 +22,21 @@ from edna.testing import Dump, application_dump
 from tests.cluster import OPERATIONS_HERE
 from tests.cluster.nodes import on_nodes
 from tests.cluster.runners import runner
+from tests.cluster.stories import told_on
 from tests.cluster.traffic import Traffic
 from tests.faults.operations import Operation
 from tests.faults.runs import Run
+from tests.properties.test_zoo_model import HABITATS, Lending, by_hand, profile  # noqa: F401 - a fixture
 from tests.support import ANONYMISE_ALL, DELETE
 from tests.waiting import WAIT_SECONDS, eventually
 from tests.workers.scene import finished, halfway, report
+from tests.zoo.machine import Habitat
+from tests.zoo.migrations import history  # noqa: F401 - a fixture
+from tests.zoo.tables import zoo  # noqa: F401 - a fixture
+
+HABITATS_HERE = [each if each is Lending else pytest.param(each, marks=pytest.mark.cluster) for each in HABITATS]
+#: In `make test` no node is lost: that takes its seconds.
+STORIES, STEPS, MOST_LOST = (4, 14, 2) if os.environ.get("EDNA_CLUSTER") else (2, 8, 0)
 
 pytestmark = [pytest.mark.slow, pytest.mark.only_on("mysql"), pytest.mark.django_db(transaction=True)]
 
@@ -83,6 +99,30 @@ def test_nodes_are_killed_while_all_are_written_to(on_galera: list[Node]) -> Non
     traffic.flows(writers=4, meanwhile=strike)
     assert traffic.everybody_gets_everything_back()
     assert [_dump_on(node) == traffic.origin for node in on_galera] == [True, True, True]
+
+
+@pytest.mark.parametrize("habitat", HABITATS_HERE, ids=lambda cls: cls.__name__.lower())
+@pytest.mark.usefixtures("zoo", "history", "by_hand")
+def test_stories_of_the_zoo_go_from_node_to_node(
+    habitat: type[Habitat],
+    galera: list[Node],
+    tmp_path: Path,
+    settings: Any,
+    record_property: Callable[[str, object], None],
+) -> None:
+    """Each act is done on one and looked at on the next. Some are lost, at any moment, and come back; then all have the same."""
+    settings.MEDIA_ROOT = tmp_path
+    counted: Counter[str] = Counter()
+    with on_nodes(galera) as balancer:
+        machine = told_on(balancer, habitat, most_lost=MOST_LOST, counted=counted)
+        told = Profile(
+            profile(habitat, STORIES, steps=STEPS), phases=[Phase.generate]
+        )  # shorter ones would take their minutes
+        try:
+            run_state_machine_as_test(machine, settings=told)
+        finally:
+            for what, number in counted.items():
+                record_property(what, number)
 
 
 def _dump_on(node: Node) -> Dump:

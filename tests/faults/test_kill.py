@@ -7,6 +7,8 @@ import random
 import signal
 import threading
 import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import pytest
@@ -44,15 +46,18 @@ def test_killed_at_every_step(operation: Operation) -> None:
 STRIDE = 1 if DEEP else 3
 
 
-def kill_at_every_step(run: Run) -> None:
-    """The errors of `test_errors` come before each statement."""
+def kill_at_every_step(run: Run, *, at: Callable[[], AbstractContextManager[object]] = nullcontext) -> list[str]:
+    """The steps. The errors of `test_errors` come before each statement. ``at`` chooses a server for the process that is killed; we look
+    without it."""
     killed: list[str] = []
     steps = steps_to_die_at(run.work, stride=STRIDE)
     run.again()
     for number in steps:
-        killed.append(killed_at(number, run.work) or "")
+        with at():
+            killed.append(killed_at(number, run.work) or "")
         run.check_interrupted()
     assert {"COMMIT", AFTER_COMMIT} <= set(killed)
+    return killed
 
 
 class LeaveByReceipt(Leave):

@@ -4,7 +4,7 @@ nothing was changed; what was committed is there when the server is back."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import AbstractContextManager, closing, nullcontext
 from typing import Any
 
 import pytest
@@ -44,12 +44,19 @@ def post_tables(own_server: Server, django_db_blocker: Any) -> Iterator[None]:
         yield
 
 
-def every_step(operation: Operation, strike: Callable[[], None], recover: Callable[[], None]) -> list[str]:
-    """Strike at one step of the operation after the other; the steps."""
+def every_step(
+    operation: Operation,
+    strike: Callable[[], None],
+    recover: Callable[[], None],
+    *,
+    at: Callable[[], AbstractContextManager[object]] = nullcontext,
+    stride: int = 1,
+) -> list[str]:
+    """Strike at one step of the operation after the other; the steps. ``at`` chooses a server to work on. We look without it."""
     run = Run(operation)
     struck: list[str] = []
-    for number in range(MOST_STEPS):
-        committed = False
+    for number in range(0, MOST_STEPS, stride):
+        committed, before = False, len(struck)
 
         def reached(at: int, name: str, this: int = number) -> None:
             nonlocal committed
@@ -59,9 +66,9 @@ def every_step(operation: Operation, strike: Callable[[], None], recover: Callab
                 struck.append(name)
                 strike()
 
-        with watched(reached):
+        with at(), watched(reached):
             refused = run.refused()
-        if len(struck) == number:
+        if len(struck) == before:
             break
         # MariaDB is told one more thing after a COMMIT, and what fails then cannot be undone: it is done, all of it.
         assert committed is (refused is None) or (committed and connection.vendor == "mysql"), struck

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from django.db import transaction
 
 from tests.installed import registering
 from tests.zoo.hamlet import Hamlet
@@ -42,8 +41,7 @@ def hamlet(zoo_tables: Any, db: None) -> Iterator[Hamlet]:  # noqa: F811
     with registering(*specs.ALL):
         place = Hamlet()
         yield place
-        transaction.set_rollback(True)
-        place.example.__exit__(None, None, None)
+        place.end()
     gc.set_threshold(*thresholds)
 
 

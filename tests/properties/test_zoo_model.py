@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 from django.conf import settings as settings_of_django
@@ -765,11 +766,17 @@ class Gallery(Habitat):
         return row.model is not studio.Sketch and super().may_be_deleted(row)
 
     def survive(self, work: Callable[[], Any], crash: int | None) -> Any:
-        """The example never commits: what waits for that happens now, or never."""
+        """What waits for a commit happens now, or never: after the act, if it commits, or as if it had, where the story never does."""
+        waiting: list[Callable[[], object]] = []
+
+        def keep() -> None:
+            waiting.extend(function for _, function, _ in connection.run_on_commit)
+            connection.run_on_commit.clear()
+
         connection.run_on_commit.clear()
-        result = super().survive(work, crash)
-        waiting = [function for _, function, _ in connection.run_on_commit]
-        connection.run_on_commit.clear()
+        with mock.patch.object(connection, "run_and_clear_commit_hooks", keep):
+            result = super().survive(work, crash)
+        keep()
         if result is not None and crash is not None and crash % 2:
             self.interrupted = self.interrupted or bool(waiting)
             note("the process dies right after the commit")
@@ -859,13 +866,13 @@ HABITATS = (
 )
 
 
-def profile(habitat: type[Habitat]) -> Profile:
+def profile(habitat: type[Habitat], usual: int | None = None, *, steps: int = 14) -> Profile:
     """As many examples as there is time for: more on SQLite than on servers, many in `make test-deep`, which draws new ones each
     time. The others are the same each time."""
-    usual = (32 if connection.vendor == "sqlite" else 8) // habitat.one_in
+    usual = usual or (32 if connection.vendor == "sqlite" else 8) // habitat.one_in
     return Profile(
         max_examples=int(os.environ.get("EDNA_ZOO_EXAMPLES") or usual),
-        stateful_step_count=int(os.environ.get("EDNA_ZOO_STEPS") or 14),
+        stateful_step_count=int(os.environ.get("EDNA_ZOO_STEPS") or steps),
         derandomize=not os.environ.get("EDNA_RANDOM_EXAMPLES"),
         deadline=None,
         suppress_health_check=list(HealthCheck),

@@ -10,7 +10,7 @@ import datetime
 import functools
 import itertools
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 from unittest import mock
@@ -90,8 +90,7 @@ class Habitat(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.example = transaction.atomic()
-        self.example.__enter__()
+        self.begin()
         ContentType.objects.clear_cache()
         self.numbers = itertools.count(1)
         self.log: list[Write] = []
@@ -105,6 +104,16 @@ class Habitat(RuleBasedStateMachine):
         self.clean = edna_dump()
         #: Disguises of everybody: the audit trail notes each, and nothing that people do themselves.
         self.acts = 0
+
+    def begin(self) -> None:
+        """A story is one transaction, of which nothing stays."""
+        self.example = transaction.atomic()
+        self.example.__enter__()
+
+    def end(self) -> None:
+        """The database is as it was before the story."""
+        transaction.set_rollback(True)
+        self.example.__exit__(None, None, None)
 
     def settle(self) -> None:
         """The people, who come first."""
@@ -120,8 +129,7 @@ class Habitat(RuleBasedStateMachine):
             self.reveal_everything()
             self.compare_with_the_twin()
         finally:
-            transaction.set_rollback(True)
-            self.example.__exit__(None, None, None)
+            self.end()
 
     def tell(self, story: str) -> None:
         """One step, for whoever reads of a story that ended badly."""
@@ -134,8 +142,11 @@ class Habitat(RuleBasedStateMachine):
 
     def look(self) -> Snapshot:
         """The tables as they are after a step."""
-        self.latest = snapshot(self.tables)
+        self.latest = self.look_at(self.tables)
         return self.latest
+
+    def look_at(self, tables: Iterable[type[Model]]) -> Snapshot:
+        return snapshot(tables)
 
     def write(self, work: Callable[[], Any], twin: Callable[[], Any] | None = None) -> Any:
         self.latest = None
@@ -149,7 +160,7 @@ class Habitat(RuleBasedStateMachine):
         made = self.write(lambda: _create(model, values), (lambda: _create(model, twin)) if twin is not None else None)
         # A principal may bring others along: signals make profiles.
         written = self.tables if model is self.principal else (*model._meta.get_parent_list(), model)
-        self.oracle.adopt(snapshot(written))
+        self.oracle.adopt(self.look_at(written))
         return made
 
     def values_for(self, model: type[Model], draw: Callable[[list[Any]], Any]) -> dict[str, Any] | None:
@@ -292,7 +303,7 @@ class Habitat(RuleBasedStateMachine):
         self.tell(f"the application updates {model.__name__} {key}: {dict(values)}")
         self.write(lambda: _update(model, key, values), lambda: _update(model, twin_key, values))
         touched = [each.attname for each in columns_of(model) if getattr(each, "auto_now", False)]
-        self.oracle.adopt(snapshot([model]), {row: [*values, *touched]})
+        self.oracle.adopt(self.look_at([model]), {row: [*values, *touched]})
 
     @staticmethod
     def true_key(row: Row) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -25,15 +26,19 @@ PRINCIPALS = (
 )
 
 
-@pytest.fixture(scope="module")
-def zoo_tables(django_db_setup: None, django_db_blocker: Any) -> Iterator[Any]:
-    with (
-        django_db_blocker.unblock(),
-        override_settings(ZOO_CUSTOMER_MODEL="zoo.Customer"),
-        installed(ZOO, principals=PRINCIPALS) as models,
-    ):
+@contextmanager
+def zoo_installed() -> Iterator[Any]:
+    """Its tables are in the database that is in use; its models are what the block gets."""
+    customers = override_settings(ZOO_CUSTOMER_MODEL="zoo.Customer")
+    with customers, installed(ZOO, principals=PRINCIPALS) as models:
         yield models
         ContentType.objects.clear_cache()
+
+
+@pytest.fixture(scope="module")
+def zoo_tables(django_db_setup: None, django_db_blocker: Any) -> Iterator[Any]:
+    with django_db_blocker.unblock(), zoo_installed() as models:
+        yield models
 
 
 @pytest.fixture
@@ -42,5 +47,5 @@ def zoo(zoo_tables: Any, db: None) -> Iterator[Any]:
     ContentType.objects.clear_cache()
     with registered(ZOO):
         yield zoo_tables
-    # Its rows are rolled back with the test.
+    # Its rows go with the test.
     ContentType.objects.clear_cache()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import random
+import signal
 import socket
 import subprocess
 from collections.abc import Iterator, Sequence
@@ -31,6 +32,8 @@ class Node(Server):
         self.socket = directory / "socket"
         self._client = [client, "--no-defaults", f"--socket={self.socket}", "--user=root", "--skip-column-names"]
         self._others = others
+        #: Cut off from the others, as far as is known here.
+        self.isolated = False
         self._basis = [*command]
         url = f"mysql://root@/edna?socket={quote(str(self.socket))}"
         super().__init__("MariaDB", directory, user, [], url, self.is_synced)
@@ -41,12 +44,18 @@ class Node(Server):
         super().start()
 
     def start(self) -> None:
+        self.isolated = False
         self._command = [*self._basis, f"--wsrep-cluster-address=gcomm://{self._others}"]
         super().start()
 
     @property
     def runs(self) -> bool:
         return self._process is not None
+
+    @property
+    def serves(self) -> bool:
+        """Whether a balancer would send anybody here."""
+        return self.runs and not self.isolated
 
     def ask(self, sql: str) -> str:
         asked = subprocess.run([*self._client, f"--execute={sql}"], capture_output=True, check=False, text=True)
@@ -55,8 +64,30 @@ class Node(Server):
     def is_synced(self) -> bool:
         return self.ask("SHOW STATUS LIKE 'wsrep_local_state_comment'").endswith("Synced")
 
+    def is_one_of(self, number: int) -> bool:
+        """Whether it has all that so many nodes have, and may be written to. Others have gone for good by then, or have come."""
+        wanted = {
+            "wsrep_cluster_size": str(number),
+            "wsrep_cluster_status": "Primary",
+            "wsrep_local_state_comment": "Synced",
+            "wsrep_ready": "ON",
+        }
+        names = ", ".join(f"'{name}'" for name in wanted)
+        said = self.ask(f"SHOW STATUS WHERE variable_name IN ({names})")
+        return dict(line.split("\t", 1) for line in said.splitlines()) == wanted
+
+    def sessions(self) -> dict[int, str]:
+        """Its connections, by number, and what each is doing: `Sleep`, `Query` and the like."""
+        rows = (line.split("\t") for line in self.ask("SHOW PROCESSLIST").splitlines())
+        return {int(number): command for number, _, _, _, command, *_ in rows}
+
+    def freeze(self, *, frozen: bool = True) -> None:
+        """It does nothing, and its connections stay: the kernel takes in for it what others send. Or let it go on."""
+        os.kill(self.pid, signal.SIGSTOP if frozen else signal.SIGCONT)
+
     def isolate(self, *, isolated: bool = True) -> None:
         """Cut it off from the others, or let it come back: a network that is down between them."""
+        self.isolated = isolated
         self.ask(f"SET GLOBAL wsrep_provider_options = 'gmcast.isolate={int(isolated)}'")
 
 
