@@ -35,6 +35,9 @@ def main() -> int:
         "--databases", help=f"comma-separated, of: {','.join(DATABASES)} (default: those that the application is for)"
     )
     parser.add_argument("--quick", action="store_true", help="small scale, few samples")
+    parser.add_argument(
+        "--no-pictures", action="store_true", help="measure, print and write the results, and draw nothing"
+    )
     add_arguments(parser)
     quick = os.environ.get("QUICK", "0") not in ("", "0") or "--quick" in sys.argv
     if quick:
@@ -78,10 +81,11 @@ def main() -> int:
     arguments.output.parent.mkdir(parents=True, exist_ok=True)
     arguments.output.write_text(json.dumps(lines, indent=1) + "\n")
     print(f"\n{len(results)} results are in {arguments.output}")
-    from benchmarks.plots import draw  # here, for measuring takes no matplotlib
+    if not arguments.no_pictures:
+        from benchmarks.plots import draw  # here, for measuring takes no matplotlib
 
-    index = draw([Result.from_dict(line) for line in lines], arguments.output.with_suffix(""))[-1]
-    print(f"pictures and tables are in {index}")
+        index = draw([Result.from_dict(line) for line in lines], arguments.output.with_suffix(""))[-1]
+        print(f"pictures and tables are in {index}")
     return 1 if failed or missing else 0
 
 
@@ -106,7 +110,7 @@ def _measure(app: str, name: str, arguments: argparse.Namespace, parent: Path) -
         private_database(name, parent=parent, to_be_measured=True) as url,
     ):
         output = Path(directory) / "results.json"
-        others = ("apps", "databases", "quick", "output")
+        others = ("apps", "databases", "quick", "no_pictures", "output")
         given = {key: value for key, value in vars(arguments).items() if key not in others}
         options = [f"--{key.replace('_', '-')}={value}" for key, value in given.items()]
         command = [sys.executable, "-m", "benchmarks.measure", f"--app={app}", f"--database={name}"]

@@ -185,18 +185,19 @@ def run_on_sqlite(app: str, tmp_path: Path, *options: str) -> tuple[list[dict[st
 
 @pytest.mark.slow
 def test_a_tiny_run_of_devices_tells_the_processors_time(tmp_path: Path) -> None:
-    lines, said = run_on_sqlite("devices", tmp_path, "--groups=3", "--bags=5", "--slow-samples=1")
+    lines, said = run_on_sqlite("devices", tmp_path, "--no-pictures", "--groups=3", "--bags=5", "--slow-samples=1")
     assert {"create, 3 devices: make", "add, 3 devices: read", "update, 5 bags: wrap"} <= {
         line["operation"] for line in lines
     }
     assert all(line["processor_ms"] > 0 for line in lines)
     assert "5 bags get other recipients" in said
+    assert "pictures and tables are in" not in said
 
 
 @pytest.mark.slow
 def test_a_tiny_run_puts_keys_of_both_kinds_beside_each_other(tmp_path: Path) -> None:
     """The same bag, and the same disguise: what hybrid keys take in time and in bytes."""
-    lines, said = run_on_sqlite("recipients", tmp_path, "--recipient-rounds=2", "--recipient-sizes=2")
+    lines, said = run_on_sqlite("recipients", tmp_path, "--no-pictures", "--recipient-rounds=2", "--recipient-sizes=2")
     found = {line["operation"]: line for line in lines}
     for kind in ("x25519", "x-wing"):
         assert {f"{name}, {kind}" for name in ("key pair", "seal", "open", "reveal", "disguise, full pool")} <= set(

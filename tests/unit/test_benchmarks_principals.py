@@ -121,7 +121,7 @@ def test_real_students_leave_and_return_among_them_at_the_same_cost(database: st
     """The run itself fails if a row is not what it was after a restore."""
     output = tmp_path / "bench.json"
     options = ["--apps=principals", "--principals=2000", "--samples=2", f"--databases={database}", f"--output={output}"]
-    said = run(["-m", "benchmarks", *options])
+    said = run(["-m", "benchmarks", "--no-pictures", *options])
     lines = json.loads(output.read_text())
     assert "growth with principals" in said
     for name in ("delete", "restore"):
