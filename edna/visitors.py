@@ -90,7 +90,12 @@ def is_principal(user: object) -> bool:
 
 def is_same(account: Any, user: Any) -> bool:
     """Whether both are one person: in another database the same primary key is somebody else's."""
-    return bool(account == user) and (not conf.databases() or account._state.db == user._state.db)
+    return bool(account == user) and shard_of(account) == shard_of(user)
+
+
+def shard_of(user: Any) -> str:
+    """In which of several databases somebody is, also if they were read from a replica; empty where there is one, or they are in none."""
+    return registry.home_of(user)[2] if conf.databases() and is_principal(user) else ""
 
 
 def session_key_of(request: HttpRequest | None) -> str | None:

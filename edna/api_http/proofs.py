@@ -18,7 +18,7 @@ from django.http import HttpRequest
 from edna import api, conf, inner_door, shards
 from edna.api_http.fields import Binary
 from edna.errors import KeyNotProved, RequestRefused
-from edna.visitors import is_principal
+from edna.visitors import is_principal, shard_of
 
 HEADER: Final = "X-Edna-Key-Session"
 TOKEN: Final = Binary(72)
@@ -100,6 +100,6 @@ def browser(request: HttpRequest) -> bytes:
     if getattr(user, "is_authenticated", False):
         session: Mapping[str, Any] = getattr(request, "session", {})
         known += f" {session.get(SESSION_KEY, '')} {session.get(HASH_SESSION_KEY, '')}"
-        if conf.databases():  # in another one somebody else has that primary key
-            known += f" {user._state.db}"
+        if shard := shard_of(user):  # in another one somebody else has that primary key
+            known += f" {shard}"
     return known.encode()

@@ -33,7 +33,7 @@ from edna.errors import (
     KeyMalformed,
     NotYours,
 )
-from edna.visitors import is_same
+from edna.visitors import is_same, shard_of
 
 #: Its name has a word by which reports of errors hide it.
 _NAME: Final = "edna_device_key_"
@@ -91,9 +91,7 @@ def _signed(said: str, signature: str) -> tuple[bool, bool]:
 
 def _whose(request: HttpRequest) -> str:
     user: Any = request.user
-    if not user.is_authenticated:
-        return ""
-    return ".".join([user._meta.label_lower, str(user.pk), *([user._state.db] if conf.databases() else [])])
+    return f"{user._meta.label_lower}.{user.pk}.{shard_of(user)}".rstrip(".") if user.is_authenticated else ""
 
 
 def brings_one(request: HttpRequest) -> bool:

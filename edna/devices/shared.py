@@ -16,7 +16,6 @@ from django.utils.translation import gettext
 from django.views.decorators.debug import sensitive_variables
 
 from edna import api, conf, devices
-from edna.api_http.proofs import at_home
 from edna.devices import browsers
 from edna.devices.browsers import BroughtKey
 from edna.errors import DeviceGroupEnded, DeviceRemoved, DeviceUnknown, EdnaError, NotYours
@@ -80,8 +79,7 @@ class DevicePage(Page):
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         if not conf.has_devices():
             raise Http404
-        with at_home(request):
-            return super().dispatch(request, *args, **kwargs)
+        return super().dispatch(request, *args, **kwargs)
 
     @cached_property
     @sensitive_variables()

@@ -20,6 +20,7 @@ from edna.custody.devices import keeping
 from edna.custody.devices.device import Device
 from edna.custody.devices.operations import Card
 from edna.devices import groups, store
+from edna.visitors import shard_of
 
 #: How long a code is taken.
 CODE_LIFETIME: Final = datetime.timedelta(hours=1)
@@ -31,7 +32,7 @@ def count_begun(person: Model) -> None:
     """
     Raises: TooBusy: it is one too many of theirs.
     """
-    said = f"{person._meta.label_lower} {person.pk}" + (f" {person._state.db}" if conf.databases() else "")
+    said = f"{person._meta.label_lower} {person.pk} {shard_of(person)}".rstrip()
     name = salted_hmac("edna.devices.begin", said, algorithm="sha256").hexdigest()
     throttle.admit_of(f"devices:{name}", most=MOST_BEGUN, in_seconds=3600)
 

@@ -22,7 +22,6 @@ from django.views.decorators.debug import sensitive_variables
 from django.views.generic import View
 
 from edna import api, conf
-from edna.api_http.proofs import at_home
 from edna.errors import CustodyError, EdnaError, NotYours, WrongCredentials
 from edna.guardians import enrolments, way_back
 from edna.guardians.forms import AskForm, EnrollForm, FinishForm, GuardianCodeForm, RequestForm
@@ -43,8 +42,7 @@ class GuardiansPage(Page):
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         if not conf.has_guardians():
             raise Http404
-        with at_home(request):
-            return super().dispatch(request, *args, **kwargs)
+        return super().dispatch(request, *args, **kwargs)
 
     def post(self, request: HttpRequest, *args: str, **kwargs: Any) -> HttpResponse:
         if conf.custody() == "browser":

@@ -25,12 +25,13 @@ from django.views.generic import FormView
 from django.views.generic.base import ContextMixin, TemplateResponseMixin, View
 
 from edna import api, conf, shards
+from edna.api_http.proofs import at_home
 from edna.errors import EdnaError, NotYours, TooBusy
 from edna.middleware import edna_page
 from edna.pages import handed, words
 from edna.pages.forms import KeyForm
 from edna.pages.people import People, Ways, ways_of
-from edna.visitors import is_same
+from edna.visitors import is_same, shard_of
 
 
 class Shown:
@@ -83,7 +84,8 @@ class Page(TemplateResponseMixin, ContextMixin, View):
         try:
             if self.key_required and request.user.is_authenticated and not self.ways.has_key:
                 return self.without_key()
-            return super().dispatch(request, *args, **kwargs)
+            with at_home(request):
+                return super().dispatch(request, *args, **kwargs)
         except EdnaError as error:
             return self.refused(error)
 
@@ -131,10 +133,9 @@ class Page(TemplateResponseMixin, ContextMixin, View):
         """Whose devices a browser keeps: several people may use one, and in another database somebody else has the same primary key."""
         user: Any = self.request.user
         said = f"{self.pages.model._meta.label_lower}.{user.pk or ''}"
-        if user.pk is None or not conf.databases():
-            return said
         # Not by its name: which databases there are is nobody's business.
-        return f"{said}.{hashlib.blake2b(user._state.db.encode(), digest_size=4).hexdigest()}"
+        shard = shard_of(user).encode()
+        return f"{said}.{hashlib.blake2b(shard, digest_size=4).hexdigest()}" if shard else said
 
     def identifier(self) -> str:
         user: Any = self.request.user

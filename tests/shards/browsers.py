@@ -26,7 +26,7 @@ from django.test.utils import CaptureQueriesContext  # noqa: E402
 from django.urls import include, path  # noqa: E402
 
 import edna  # noqa: E402
-from edna import Disguise, SecretKey, devices, errors, guardians, registry  # noqa: E402
+from edna import Disguise, SecretKey, devices, errors, guardians, registry, visitors  # noqa: E402
 from edna.api_http import proofs  # noqa: E402
 from edna.custody import base, by_guardians, password, recovery  # noqa: E402
 from edna.custody.base import SlotSecret  # noqa: E402
@@ -274,6 +274,38 @@ def a_proof_ends_with_the_session_of_its_database() -> None:
     assert browser.ask("graph/entries", listed, **{proofs.HEADER: token}).status_code == 200
     browser.force_login(south, backend="tests.shards.backends.South")
     assert refused_as(browser.ask("graph/entries", listed, **{proofs.HEADER: token})) == (403, "KeyNotProved")
+
+
+@story
+def whoever_was_read_from_a_replica_is_where_the_router_writes_them() -> None:
+    """`default` stands for a replica of the north."""
+
+    class Replica:
+        def db_for_write(self, model: type[Any], *, instance: Any = None, **_: Any) -> str | None:
+            return "north" if isinstance(instance, User) and instance._state.db == "default" else None
+
+    north, south = both()
+    read = User(pk=5)
+    read._state.db = "default"
+    with override_settings(DATABASE_ROUTERS=[Replica(), *settings.DATABASE_ROUTERS]):
+        assert [visitors.shard_of(each) for each in (read, north, south)] == ["north", "north", "south"]
+        assert [visitors.is_same(north, each) for each in (read, north, south)] == [True, True, False]
+    assert visitors.shard_of(read) == ""  # an operator, without that router
+
+
+@story
+def a_page_of_who_is_elsewhere_than_the_site_says_is_refused() -> None:
+    """A middleware that puts requests into `edna.on` by their address, say."""
+    people = registered_both()
+    for alias, other in zip(SHARDS, reversed(SHARDS), strict=True):
+        browser = browser_of(people[alias][0])
+        for address in ("/", "/hidden/", "/devices/", "/guardians/refuse/"):
+            with edna.on(alias):
+                assert browser.get(address).status_code in (200, 404)  # no guardians here
+            with edna.on(other), untouched(other):
+                page = browser.get(address)
+            assert page.status_code in (404, 409), address
+            assert not any(f"'{each}'" in page.content.decode() for each in SHARDS)
 
 
 @story
