@@ -826,7 +826,7 @@ class Oracle:
         others = {other for layer in mine for other in layer.others} if whys - {"changed"} else set()
         if removed:
             others |= {row.value(name) for name in self.owner_columns(row.model)}
-        others.discard(None)
+        others -= {None, person}
         there = {each.key for each in self.present(self.principal)}
         return others <= there and not others & self.who_may_remove(row)
 
