@@ -150,6 +150,13 @@ class Beside(Oracle):
         stays = {key for key in going for row in self.companions_of(key) if self.attached_to(row, policy="retain")}
         self.retained |= {key: {receipt} for key in stays}
         going = going - stays
+        # With a chunk of a disguise one may have gone before its owner does, or would have.
+        early = {
+            key: owner for key in going for owner in self.owners_among(key, going) if self.has_come(key, owner, after)
+        }
+        for key, owner in early.items():
+            self.goes(key, owner, self.companions_of(key))
+        going = going - early.keys()
         while True:
             owners = {key: self.owner_among(key, going) for key in going}
             waits = {
@@ -190,17 +197,29 @@ class Beside(Oracle):
                 else:
                     self.follow(row, owners[key])
         for key in sorted(going):
-            for row in beside[key]:
-                for other, _ in self.attached_to(row, policy="delete"):
-                    self.rows[other.model].remove(other)
-                if row in self.beside and self.attached_to(row):
-                    self.follow(row, owners[key])
-                if self.beside.get(row) == key:
-                    self.rows[row.model].remove(row)
-                    del self.beside[row]
-        gone = {key: owners[key] for key in going}
-        self.owner_of = {key: gone.get(owner, owner) for key, owner in self.owner_of.items() if key not in gone}
+            self.goes(key, owners[key], beside[key])
         return stay
+
+    def goes(self, key: Any, owner: Any, beside: Iterable[Row]) -> None:
+        for row in beside:
+            for other, _ in self.attached_to(row, policy="delete"):
+                self.rows[other.model].remove(other)
+            if row in self.beside and self.attached_to(row):
+                self.follow(row, owner)
+            if self.beside.get(row) == key:
+                self.rows[row.model].remove(row)
+                del self.beside[row]
+        del self.owner_of[key]
+        self.owner_of = {each: owner if whose == key else whose for each, whose in self.owner_of.items()}
+
+    def has_come(self, key: Any, owner: Any, after: Snapshot) -> bool:
+        """Whether what was attached to companions of one can be seen to be attached to those of the other."""
+        theirs = {(row.model, row.key) for row in self.companions_of(owner)}
+        return any(
+            (row.model, after[other.model].get(other.key, {}).get(name)) in theirs
+            for row in self.companions_of(key)
+            for other, name in self.attached_to(row)
+        )
 
     def follow(self, row: Row, owner: Any) -> None:
         """What is attached to a companion goes to what stands beside the owner, or along with the companion, which becomes theirs."""
@@ -221,10 +240,14 @@ class Beside(Oracle):
 
     def owner_among(self, key: Any, going: Set[Any]) -> Any:
         """Whom a pseudoprincipal stands for, once all of these are gone."""
-        owner = self.owner_of[key]
-        while owner in going:
-            owner = self.owner_of[owner]
-        return owner
+        return self.owner_of[[key, *self.owners_among(key, going)][-1]]
+
+    def owners_among(self, key: Any, going: Set[Any]) -> list[Any]:
+        """Those of them for whom it stands, one for the other."""
+        found = [key]
+        while self.owner_of[found[-1]] in going:
+            found.append(self.owner_of[found[-1]])
+        return found[1:]
 
     def companions_of(self, key: Any) -> list[Row]:
         return [row for row, whose in self.beside.items() if whose == key]
