@@ -599,6 +599,22 @@ def test_what_hangs_on_one_waits_for_every_chunk_of_what_is_beside_the_owner(bea
 
 
 @pytest.mark.once
+def test_what_hangs_on_one_waits_for_the_chunks_behind_that_of_the_account(bea: Person, carl: Person) -> None:
+    """Her posts name her again once the account is there, with the first chunk that comes back; her profile is in another one."""
+    before, tables = application_dump(), edna_dump()
+    receipt = bea.disguise("forum.anonymise")
+    first, *_ = nobodies()
+    follower = Follower.objects.create(profile=first.profile, member=carl.user)
+    with cut_into_chunks(1):
+        left = bea.disguise("forum.leave")
+    assert bea.reveal(receipt).complete
+    assert bea.reveal(left).complete
+    assert Follower.objects.get().profile == bea.user.profile
+    follower.delete()
+    assert (application_dump(), edna_dump()) == (before, tables)
+
+
+@pytest.mark.once
 def test_in_chunks_what_is_beside_somebody_is_back_before_their_name(bea: Person, carl: Person) -> None:
     """So what hangs on a companion finds her own."""
     with cut_into_chunks(1):

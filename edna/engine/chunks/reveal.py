@@ -51,6 +51,7 @@ def reveal(
     openable = 0
     given_up: Rows = {}
     former: tuple[Any, ...] = ()
+    tried: list[int] = []
     # What had moved into a late chunk, because of one row that it needs, may have waited for one of an early chunk, too.
     for attempt in itertools.count():
         again = Outcome()
@@ -65,6 +66,9 @@ def reveal(
             raise nothing_kept(receipt.disguise)
         outcome.forget_held()
         outcome.include(again)
+        if again.postponed and numbers != tried:
+            tried = numbers
+            continue
         said = again.restored, again.deferred, frozenset(again.held)
         # Who says the same as the last time has moved nothing, whatever counts as back.
         if not again.held or not (again.restored or again.deferred) or said == former:

@@ -79,6 +79,8 @@ class Outcome:
     due: Tally = field(default_factory=Tally, repr=False, compare=False)
     waiting: Tally = field(default_factory=Tally, repr=False, compare=False)
     stopped: Tally = field(default_factory=Tally, repr=False, compare=False)
+    #: Somebody waits for what an earlier chunk of the same disguise brings back.
+    postponed: bool = field(default=False, repr=False, compare=False)
 
     @property
     def complete(self) -> bool:
@@ -139,6 +141,7 @@ class Outcome:
             for name, rows in columns.items():
                 self.alter(model, (name,), by=rows)
         self.held += other.held
+        self.postponed = self.postponed or other.postponed
         self.count()
 
     def as_dict(self) -> dict[str, Any]:

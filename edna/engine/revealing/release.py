@@ -134,7 +134,8 @@ def _wait_for_own(
         free.pop(key, None)
     followed = {link: attached.following(link) for link in attached.links}
     people = {voice.owner for voice in free.values()}
-    away = {link: attached.away(link, people, progress.kept) for link, keys in followed.items() if keys}
+    kept = [*progress.kept, *(journal.earlier() if any(followed.values()) else ())]
+    away = {link: attached.away(link, people, kept) for link, keys in followed.items() if keys}
     # By the oldest bag of several: of a disguise in chunks, that is the one that is revealed last.
     order = {opened: place for place, opened in enumerate((*journal.others, None))}
     waits = True
@@ -149,6 +150,8 @@ def _wait_for_own(
                 if opened is not None:
                     opened.add_voice(voice, unlisted=journal.current.unlisted)
                     adopted += _take_over(journal, opened)
+                else:
+                    progress.outcome.postponed = journal.partly
     return adopted
 
 

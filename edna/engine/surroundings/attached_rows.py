@@ -88,7 +88,7 @@ class Attached:
 
     def away(self, link: Link, owners: Collection[Any], kept: Sequence[RowBatch]) -> dict[Any, Opened | None]:
         """Of these principals, those who have nothing of the kind while it lies in a bag, or they themselves do; in which, but for the
-        revealed one, where it is ``kept``, and shared ones."""
+        revealed one, or earlier chunks, where it is ``kept``, and shared ones."""
         named = {value: key for key in owners for value in self._names_of(link, {key: key})}
         bags: list[tuple[Opened | None, Sequence[RowBatch]]] = [(None, kept)]
         bags += [(None if opened.shared else opened, opened.diffs) for opened in self._others]
