@@ -443,7 +443,7 @@ class Oracle:
                     # Of an element nobody else has anything, but they may bring back the row.
                     natural = self.removers(disguise, row)
                     if self._element is None:
-                        natural |= told & {*holders}
+                        natural |= told & ({*holders} - {None})
                     elif any(isinstance(each, Remove) and each.model is row.model for each in disguise.steps()):
                         # Whatever of the row waits is theirs to bring back.
                         listed[row, target] = self.listed(element_of(step.owners), row)
