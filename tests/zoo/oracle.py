@@ -978,6 +978,7 @@ class Oracle:
                 others = True
             else:
                 own |= blocker.gone.holders[person]
+                others |= blocker.gone.together  # nothing moves into a bag for several
         if not own - {receipt} or (others and (row.model._meta.label_lower, row.key) in said):
             return False
         receipts.clear()
