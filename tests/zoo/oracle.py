@@ -957,6 +957,7 @@ class Oracle:
             for each in references_of(row.model)
             if each.db_constraint
             for blocker in self._missing(None, row, each.attname, row.value(each.attname))
+            if blocker is not row  # it comes with what refers to it
         ]
 
     def _stands(self, row: Row, name: str, layer: Layer, after: Snapshot) -> bool:
@@ -1086,6 +1087,8 @@ class Oracle:
                 return True
             return row.gone is None and self._same_constant_twice(stack, layer, self._below(row, name, layer))
         if row.gone is not None:
+            if any(each is row and over is None for each, _, over in self.handed):
+                return False  # whoever brings it back has not opened this
             alone = not row.gone.together
             mine = person in row.gone.people
             if mine:
