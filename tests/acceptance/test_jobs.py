@@ -9,7 +9,7 @@ import pytest
 from django.db import transaction
 
 import edna
-from edna.engine import disguise_and_reveal
+from edna.engine.chunks import everybody
 from edna.operations import jobs
 from edna.operations.jobs import JobState
 from edna.testing import application_dump
@@ -42,7 +42,7 @@ def test_shared_rows_across_batches(
     name: str, batch: int, community: Community, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Who comes first leaves first: in the same order, and as many at once.
-    monkeypatch.setattr(disguise_and_reveal, "_TARGETS_AT_ONCE", batch)
+    monkeypatch.setattr(everybody, "_AT_ONCE", batch)
     monkeypatch.setattr("edna.operations.jobs.runner.secrets.randbelow", lambda _: 0)
     settings.EDNA = {**settings.EDNA, "JOB_BATCH": batch}
     with transaction.atomic():

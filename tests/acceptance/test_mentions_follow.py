@@ -11,7 +11,7 @@ import pytest
 
 import edna
 from edna import Disguise, Modify
-from edna.engine import disguise_and_reveal
+from edna.engine.chunks import everybody
 from edna.models import Bag
 from edna.records.bag import BagKind
 from tests.databases import first_everywhere
@@ -65,7 +65,7 @@ def test_a_mention_of_somebody_whom_the_same_disguise_is_for(
     """Everybody's outbox is cleared, that of ann's pseudoprincipal too, in one batch or in several."""
     community, disowned, voice, message = letter
     Message.objects.create(author=voice, recipient=community.cat.user, body="Thank you")
-    monkeypatch.setattr(disguise_and_reveal, "_TARGETS_AT_ONCE", at_once)
+    monkeypatch.setattr(everybody, "_AT_ONCE", at_once)
     community.everybody(CLEAR_OUTBOX)
     community.ann.takes_back(disowned)
     community.all_take_back_the_rest()

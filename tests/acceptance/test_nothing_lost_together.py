@@ -9,7 +9,7 @@ import pytest
 
 import edna
 from edna import Decorrelate, Disguise
-from edna.engine import disguise_and_reveal
+from edna.engine.chunks import everybody
 from tests.databases import first_everywhere
 from tests.installed import registering
 from tests.lobsters.community import Community, between
@@ -50,7 +50,7 @@ def test_batches_of_a_global_disguise_keep_what_earlier_ones_listed(
 ) -> None:
     """A row of two pseudoprincipals goes with one's batch, and is listed for the other, whose batch comes later."""
     anonymous = community.everybody()
-    monkeypatch.setattr(disguise_and_reveal, "_TARGETS_AT_ONCE", at_once)
+    monkeypatch.setattr(everybody, "_AT_ONCE", at_once)
     community.everybody(CLEAR_MESSAGES)
     for member in community.members[first:] + community.members[:first]:
         member.takes_back(anonymous)
