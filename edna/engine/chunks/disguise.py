@@ -146,9 +146,8 @@ class _Disguising:
                 # What a step about a child modifies may lie in the table of a parent, under the same key.
                 for each in coverage.tables_of_object(table):
                     self.finished.setdefault(each, set()).update(keys)
-        steps = [step for step in (*plan.removals, *plan.changes) if step.table.model in part]
         at_a_time = sum(meant for meant in part.values() if isinstance(meant, int))
-        return 0 < at_a_time <= sum(len(step.rows) for step in steps)
+        return 0 < at_a_time <= sum(len(step.rows) for step in plan.steps if step.table.model in part)
 
     def _do(self, part: Part) -> Plan:
         prepared = self._plan(part)

@@ -81,8 +81,9 @@ def _referred_to(step: PlannedStep, removed: Removals) -> set[Row]:
     for relation in coverage.relations_to(step.table.model):
         other = removed.get(table_of(relation.model).model)
         if other is not None:
-            place, named_by = step.columns.index(relation.field.target_field.name), relation.field.name
-            named = {row[other.columns.index(named_by)] for row in other.rows}
+            place = step.columns.index(relation.field.target_field.name)
+            naming = other.columns.index(relation.field.name)
+            named = {row[naming] for row in other.rows}
             keys = zip(step.primary_keys(), step.rows, strict=True)
             found |= {key for key, row in keys if row[place] in named}
     return found

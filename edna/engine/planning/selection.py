@@ -120,6 +120,8 @@ class Selection:
         connection = connection_of(using)
         if connection.vendor == "mysql":
             return self.first(most + 1, using=using)
+        if connection.vendor != "postgresql":
+            return self
         query = self.query.clone()
         key = query.model._meta.pk if query.model else None
         if key is None or query.distinct or query.combinator or array_types([key], connection) != ["bigint"]:
