@@ -192,20 +192,26 @@ def test_whatever_is_wrong_is_noticed(people: People, broken: str, tmp_path: Pat
 class TestConference:
     def test_everybody_takes_back_what_is_theirs(self, people: People, live_server: Any, tmp_path: Path) -> None:
         before = look(people)
-        told = load(live_server.url, tmp_path, CONFERENCE, users=6, seconds=2)
-        assert (told["wrong"], told["away"]) == ([], 0)
-        assert integrity.differences(before, look(people)) == []
-        made = list(samples.read(tmp_path / "samples.jsonl.gz"))
-        first, variant, last = [samples.Phase(*phase) for phase in json.loads((tmp_path / "phases.json").read_text())]
-        (job,) = [sample for sample in made if sample.kind == "disguise"]
-        assert variant.has(job.at)
-        assert job.rows > 500
-        reclaimed = [sample for sample in made if sample.kind == "reveal"]
-        assert len(reclaimed) >= ContactInfo.objects.filter(is_guise=False).count()
-        # What is closed, and only meanwhile.
-        refused = {sample.at for sample in made if sample.kind == "normal" and sample.status in (403, 404)}
-        assert refused
-        assert not any(phase.has(at) for at in refused for phase in (first, last))
+        closed: set[float] = set()
+        for _ in range(MOST_LOADS):
+            told = load(live_server.url, tmp_path, CONFERENCE, users=6, seconds=2)
+            assert (told["wrong"], told["away"]) == ([], 0)
+            assert integrity.differences(before, look(people)) == []
+            made = list(samples.read(tmp_path / "samples.jsonl.gz"))
+            first, variant, last = [
+                samples.Phase(*phase) for phase in json.loads((tmp_path / "phases.json").read_text())
+            ]
+            (job,) = [sample for sample in made if sample.kind == "disguise"]
+            assert variant.has(job.at)
+            assert job.rows > 500
+            reclaimed = [sample for sample in made if sample.kind == "reveal"]
+            assert len(reclaimed) >= ContactInfo.objects.filter(is_guise=False).count()
+            # What is closed, and only meanwhile.
+            closed = {sample.at for sample in made if sample.kind == "normal" and sample.status in (403, 404)}
+            assert not any(phase.has(at) for at in closed for phase in (first, last))
+            if closed:
+                break
+        assert closed
 
     def test_whoever_is_not_back_is_missed(self, people: People, broken: str, tmp_path: Path) -> None:
         lost = people.ordinary["reviewers"][0]
