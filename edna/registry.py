@@ -181,7 +181,7 @@ def database(model: type[Model] | None = None) -> str:
     if (at_work := shards.at_work.get()) is not None:
         return at_work
     raise DatabaseNotChosen(
-        f"The people of this site are in {', '.join(several)}, and nothing says in which of them this is to be done. Nothing was done; "
+        f"The people of this site are in {shards.listed(several)}, and nothing says in which of them this is to be done. Nothing was done; "
         'give a command --database, or call it in the block of `with edna.on("...")`.'
     )
 
@@ -203,8 +203,9 @@ def database_of(row: Model, model: type[Model]) -> str:
         return router.db_for_write(model)  # not with the row: it may have been read from a replica
     using = router.db_for_write(model, instance=row)
     if using not in several:
+        known = shards.listed(several)
         raise PrincipalError(
-            f'This {model._meta.label} is in {using!r}, which is not among EDNA["DATABASES"] ({", ".join(several)}). Nothing was done.'
+            f'This {model._meta.label} is in {using!r}, which is not among EDNA["DATABASES"] ({known}). Nothing was done.'
         )
     return using
 

@@ -8,7 +8,7 @@ models and no routers.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Final
@@ -30,7 +30,7 @@ def on(alias: str) -> Iterator[None]:
         DatabaseNotChosen: it is none of them.
     """
     if alias not in conf.databases():
-        known = ", ".join(conf.databases()) or "none: the site has one database"
+        known = listed(conf.databases()) or "none: the site has one database"
         raise DatabaseNotChosen(f'{alias!r} is not among EDNA["DATABASES"] ({known}). Nothing was done.')
     with at(alias):
         yield
@@ -39,6 +39,11 @@ def on(alias: str) -> Iterator[None]:
 def named(alias: str) -> str | None:
     """The alias, for whoever reads of what was done there; None where there is one database."""
     return alias if conf.databases() else None
+
+
+def listed(aliases: Iterable[str]) -> str:
+    """In quotes, by which a message that names a database is known (`edna.api_http.answers`)."""
+    return ", ".join(map(repr, aliases))
 
 
 def in_words(alias: str | None = None) -> str:

@@ -54,7 +54,8 @@ def refusal(error: EdnaError) -> HttpResponse:
     """``{"error": {"code": name of the class, "message": its sentence}}``. One that names a database is not told: which ones there are is
     nobody's business."""
     status: int = error.status if isinstance(error, RequestRefused) else status_of(type(error))
-    names_one = any(alias in str(error) for alias in conf.databases())
+    # In quotes, as every message has it: an alias may be an ordinary word.
+    names_one = any(repr(alias) in str(error) for alias in conf.databases())
     message = f"{type(error).__name__}: nothing was changed." if names_one else str(error)
     response = answer({"error": {"code": type(error).__name__, "message": message}}, status=status)
     if status == HTTPStatus.METHOD_NOT_ALLOWED:

@@ -30,7 +30,7 @@ def check_routes(**_: Any) -> list[CheckMessage]:
     several = shards()
     if not several:
         return [*_one_database(), *_replicas()]
-    return [*_apart_from_people(several), *_without_databases(), *_without_a_row(several)]
+    return [*_apart_from_people(several), *_without_databases(), *_without_a_row(several), *_one_for_two(several)]
 
 
 def _apart_from_people(several: Sequence[str]) -> Iterator[CheckMessage]:
@@ -100,6 +100,24 @@ def _without_databases() -> Iterator[CheckMessage]:
             obj="settings.EDNA",
             id="edna.E070",
         )
+
+
+def _one_for_two(several: Sequence[str]) -> Iterator[CheckMessage]:
+    """From the settings alone: a server may have more addresses than one, and it is not asked."""
+    names: dict[tuple[str, ...], str] = {}
+    for alias in several:
+        described = connections.settings[alias]
+        if _in_memory(described["NAME"]):
+            continue
+        place = tuple(str(described.get(part) or "") for part in ("ENGINE", "HOST", "PORT", "NAME"))
+        if (first := names.setdefault(place, alias)) != alias:
+            yield Error(
+                f"{first!r} and {alias!r} are one database, by HOST, PORT and NAME: everybody in it is found twice, so that a key opens in "
+                "two places, and a job takes each person a second time.",
+                hint='Name each database once in EDNA["DATABASES"].',
+                obj="settings.EDNA",
+                id="edna.E072",
+            )
 
 
 def _one_database() -> Iterator[CheckMessage]:

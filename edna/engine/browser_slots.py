@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from edna import conf, store
+from edna import conf, shards, store
 from edna.crypto.keys import PublicKey
 from edna.custody import base
 from edna.custody import password as password_slots
@@ -93,7 +93,7 @@ def find(lookups: Sequence[bytes], *, of_several: bool, databases: Sequence[str]
 def _require_one_database(found: set[str]) -> None:
     if len(found) > 1:
         raise DatabaseNotChosen(
-            f"These credentials may open keys in several databases ({', '.join(sorted(found))}). Nothing was opened; log in, give a "
+            f"These credentials may open keys in several databases ({shards.listed(sorted(found))}). Nothing was opened; log in, give a "
             "receipt, or use a recovery code."
         )
 

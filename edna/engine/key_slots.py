@@ -94,7 +94,7 @@ def unlock(
     databases.require_all()
     if problem is not None and not (isinstance(problem, PrincipalNotRegistered) and len(databases.there()) > 1):
         raise problem
-    raise of_nobody(f" in any of the databases {', '.join(databases.there())}")
+    raise of_nobody(f" in any of the databases {shards.listed(databases.there())}")
 
 
 def _databases_of(principal: Model | None) -> Sequence[str]:
@@ -283,7 +283,7 @@ def _one_of(opened: Sequence[Unlocked], locators: Collection[Locator]) -> Unlock
 def _require_one(found: Collection[str]) -> None:
     if len(found) > 1:
         raise DatabaseNotChosen(
-            f"These credentials open keys in several databases ({', '.join(sorted(found))}). Nothing was unlocked; give a command "
+            f"These credentials open keys in several databases ({shards.listed(sorted(found))}). Nothing was unlocked; give a command "
             "--database; pass principal= or a receipt, or call it in the block of `with edna.on(...)`."
         )
 

@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from django.db import InterfaceError, OperationalError
 
+from edna import shards
 from edna.errors import DatabaseBusy, DatabaseNotChosen
 from edna.store import serverkeys
 
@@ -89,7 +90,7 @@ def the_one_with(question: Callable[[str], Iterable[object]], *, aliases: Sequen
         databases.require_all()
     if len(found) > 1:
         raise DatabaseNotChosen(
-            f"This key is in several databases ({', '.join(found)}). Nothing was done; log in as whose key is meant."
+            f"This key is in several databases ({shards.listed(found)}). Nothing was done; log in as whose key is meant."
         )
     return found[0] if found else aliases[0]
 

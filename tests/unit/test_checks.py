@@ -1296,6 +1296,19 @@ def test_rows_that_are_made_in_nobodys_database(run: Run, settings: Any) -> None
     assert "W071" not in ids(run(*disguises))
 
 
+def test_two_names_for_one_database(run: Run, settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    described = {**settings.DATABASES["default"], "NAME": "people"}
+    monkeypatch.setitem(settings.DATABASES, "one", described)
+    monkeypatch.setitem(settings.DATABASES, "other", {**described})
+    settings.EDNA = {**settings.EDNA, "DATABASES": ["one", "other"]}
+    (error,) = [message for message in run() if message.id == "edna.E072"]
+    assert "'one' and 'other' are one database" in error.msg
+    settings.DATABASES["other"]["NAME"] = "others"
+    assert "E072" not in ids(run())
+    settings.DATABASES["one"]["NAME"] = settings.DATABASES["other"]["NAME"] = ":memory:"
+    assert "E072" not in ids(run()), "each connection has a database of its own"
+
+
 #: Applications that do not find out in which database somebody is.
 APART = ("audiences",)
 

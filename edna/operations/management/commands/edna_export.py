@@ -6,6 +6,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from edna import shards
 from edna.management.base import EdnaCommand, operator_of
 from edna.operations.exports import transfer
 
@@ -30,4 +31,6 @@ class Command(EdnaCommand):
         if options["json"]:
             self.print_json({"file": options["file"], "rows": done.rows, "tables": done.tables})
         else:
-            self.stdout.write(f"Wrote {done.rows} rows of {len(done.tables)} tables to {options['file']}.")
+            self.stdout.write(
+                f"Wrote {done.rows} rows of {len(done.tables)} tables{shards.in_words()} to {options['file']}."
+            )
