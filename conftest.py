@@ -199,12 +199,25 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     """What tests have counted (`record_property` with a number), together, wherever they ran."""
     reports = [report for reports in terminalreporter.stats.values() for report in reports]
+    _leave_failures(terminalreporter.stats)
     counted: Counter[str] = Counter()
     for report in reports:
         if getattr(report, "when", None) == "call":
             counted.update({name: value for name, value in report.user_properties if isinstance(value, int)})
     for name, number in counted.items():
         terminalreporter.write_line(f"{number:,} {name}")
+
+
+def _leave_failures(stats: dict[str, list[Any]]) -> None:
+    """For whoever runs the suite on several databases, and says at the very end what has failed on which: the last lines of each."""
+    if not (record := os.environ.get("EDNA_LAST_WORDS")):
+        return
+    failed = [report for outcome in ("failed", "error") for report in stats.get(outcome, [])]
+    with Path(record).open("w") as file:
+        for report in failed[:20]:
+            file.write("\n".join([f"--- {report.nodeid}", *report.longreprtext.splitlines()[-15:], ""]))
+        if len(failed) > 20:
+            file.write(f"--- and {len(failed) - 20} others\n")
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

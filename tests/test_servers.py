@@ -99,3 +99,12 @@ def test_servers_stop_when_the_run_is_ended(name: str, how: signal.Signals) -> N
         os.kill(int(child), signal.SIGKILL)
     else:
         assert not alive(int(child))
+
+
+def test_what_failed_is_told_at_the_end() -> None:
+    """Where the last pass is read, and not the first."""
+    leave = "import os, sys; open(os.environ['EDNA_LAST_WORDS'], 'w').write('why it failed\\n'); sys.exit(3)"
+    run = [sys.executable, "-m", "benchmarks.kit.servers", "run", "--databases", "sqlite", "--"]
+    done = subprocess.run([*run, sys.executable, "-c", leave], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert done.stderr == "\n##### sqlite: what failed\nwhy it failed\nfailed on sqlite\n"

@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,21 +19,26 @@ from benchmarks.kit.servers.server import STOP_SECONDS
 
 
 def _run(databases: Sequence[str], command: Sequence[str]) -> int:
-    """Run the command for each database; every one gets its turn even if an earlier one failed."""
+    """Run the command for each database; every one gets its turn even if an earlier one failed. What has failed is told at the end, too,
+    where it is read: what the command leaves in the file that ``EDNA_LAST_WORDS`` names."""
     results: dict[str, int] = {}
+    words: dict[str, str] = {}
     for name in databases:
         began = time.monotonic()
-        with database(name) as url:
+        with database(name) as url, tempfile.NamedTemporaryFile("r", prefix="edna-last-words-") as last:
             print(f"\n##### {name} " + "#" * (100 - len(name)), flush=True)
             path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
-            environment = os.environ | {"PATH": path}
+            environment = os.environ | {"PATH": path, "EDNA_LAST_WORDS": last.name}
             if url:
                 environment["EDNA_DATABASE_URL"] = url
             elif name == "sqlite":
                 environment.pop("EDNA_DATABASE_URL", None)
             results[name] = _call(command, environment)
+            words[name] = last.read()
         print(f"##### {name}: exit {results[name]} after {time.monotonic() - began:.0f} s", flush=True)
     failed = [name for name, code in results.items() if code]
+    for name in failed:
+        print(f"\n##### {name}: what failed\n{words[name]}", end="", file=sys.stderr)
     if failed:
         print(f"failed on {', '.join(failed)}", file=sys.stderr)
     return 1 if failed else 0
