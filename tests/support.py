@@ -169,10 +169,12 @@ def with_server_keys(*keys: str, **changed: Any) -> Iterator[None]:
 
 @contextlib.contextmanager
 def nothing_changes() -> Iterator[None]:
-    """The block leaves every table of the database as it was, edna's included."""
+    """The block leaves every table of the database as it was, edna's included, however it ends."""
     before = whole_dump()
-    yield
-    assert whole_dump() == before
+    try:
+        yield
+    finally:
+        assert whole_dump() == before
 
 
 # The thief

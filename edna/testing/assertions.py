@@ -25,13 +25,15 @@ _SHORTEST: Final = 3
 
 @contextmanager
 def everything_returns(*, using: str = DEFAULT_DB_ALIAS, ignore: Collection[str] = ()) -> Iterator[None]:
-    """At the end of the block every table of the application is what it was at its beginning, byte for byte.
+    """At the end of the block every table of the application is what it was at its beginning, byte for byte; also if it ends with an error.
 
     ``ignore`` names tables (``django_session``) and columns (``auth_user.last_login``) that may be others.
     """
     before = application_dump(using=using, ignore=ignore)
-    yield
-    assert_same(before, application_dump(using=using, ignore=ignore), using=using, ignore=ignore)
+    try:
+        yield
+    finally:
+        assert_same(before, application_dump(using=using, ignore=ignore), using=using, ignore=ignore)
 
 
 def assert_same(before: Dump, after: Dump, *, using: str = DEFAULT_DB_ALIAS, ignore: Collection[str] = ()) -> None:

@@ -496,6 +496,7 @@ def test_a_device_is_told_that_its_group_has_ended(bea: Student) -> None:
 @pytest.mark.once
 def test_what_is_kept_of_a_device_is_deleted_once_it_is_in_no_group(bea: Student) -> None:
     hers, never, before = Devices(bea), devices.begin(), DeviceRecord.objects.count()
+    devices.unlock(hers.phone).close()  # with which it takes its welcome
     with pytest.raises(errors.OperationRefused), nothing_changes():
         devices.forget(hers.phone)
     devices.forget(never.secret_key)

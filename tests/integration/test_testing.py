@@ -151,6 +151,18 @@ def test_what_no_record_says_is_seen_to_stay(bea: Person) -> None:
         comes_back(bea, CountsWhoLeft.name)
 
 
+def leave_half_done() -> None:
+    Lecture.objects.update(label="Half done")
+    raise ValueError("refused")
+
+
+@pytest.mark.once
+def test_what_an_error_has_left_is_seen(bea: Person) -> None:
+    """Who expects a refusal around the block hears of it."""
+    with pytest.raises(AssertionError, match="changed: label"), everything_returns():
+        leave_half_done()
+
+
 def test_what_returns_otherwise_is_seen(bea: Person) -> None:
     with (
         pytest.raises(AssertionError, match="websubmit_answer: 4 rows are missing, 4 are new; changed: text"),

@@ -111,8 +111,10 @@ def handed(key: SecretKey, receipt: edna.Receipt, *, using: str) -> dict[str, An
 @contextlib.contextmanager
 def nothing_changes() -> Iterator[None]:
     before = [everything(alias, without="") for alias in SHARDS]
-    yield
-    assert [everything(alias, without="") for alias in SHARDS] == before
+    try:
+        yield
+    finally:
+        assert [everything(alias, without="") for alias in SHARDS] == before
 
 
 @contextlib.contextmanager

@@ -87,10 +87,12 @@ def everything(alias: str, *, without: str = "edna") -> dict[str, Any]:
 def untouched(alias: str) -> Iterator[None]:
     """Neither read nor written: no statement is sent to it, and no row of any table is another."""
     before = everything(alias, without="")
-    with CaptureQueriesContext(connections[alias]) as sent:
-        yield
-    assert [each["sql"] for each in sent.captured_queries] == []
-    assert everything(alias, without="") == before
+    try:
+        with CaptureQueriesContext(connections[alias]) as sent:
+            yield
+    finally:
+        assert [each["sql"] for each in sent.captured_queries] == []
+        assert everything(alias, without="") == before
 
 
 @contextlib.contextmanager
@@ -550,8 +552,10 @@ def the_command_for_everybody_starts_and_runs_one_in_each() -> None:
 @contextlib.contextmanager
 def untouched_rows(alias: str, *, without: str = "edna") -> Iterator[None]:
     before = everything(alias, without=without)
-    yield
-    assert everything(alias, without=without) == before
+    try:
+        yield
+    finally:
+        assert everything(alias, without=without) == before
 
 
 @story

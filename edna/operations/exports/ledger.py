@@ -155,9 +155,10 @@ def reapply(path: str, *, dry_run: bool = False, operator: str = "", progress: P
         JobRefused: jobs of the backup are unfinished.
     """
     _require_ledger()
-    if not dry_run:
-        _clear_the_way(operator)
+    interrupted = [] if dry_run else _interrupted_before()
     rows = _read(path)
+    for job in interrupted:
+        jobs.cancel(job.id, operator=operator)
     found = Reapplied(rows=len(rows))
     stages: Stages = []
     for model in registry.principal_models():
@@ -177,8 +178,12 @@ def reapply(path: str, *, dry_run: bool = False, operator: str = "", progress: P
     return found
 
 
-def _clear_the_way(operator: str) -> None:
-    """No job may disguise the same people beside ours: neither one of the backup, nor one of ours that was interrupted."""
+def _interrupted_before() -> list[jobs.JobReport]:
+    """Unfinished jobs of earlier calls: none may disguise the same people beside those of this one, nor may one of the backup.
+
+    Raises:
+        JobRefused: there are others.
+    """
     # Nobody works on those that are not ours.
     unfinished = [job for job in jobs.reports(unfinished=True) if job.sound]
     foreign = [job.id for job in unfinished if not job.operator.endswith(MARK)]
@@ -187,8 +192,7 @@ def _clear_the_way(operator: str) -> None:
             f"The database has unfinished jobs ({', '.join(map(str, foreign[:5]))}), perhaps of the backup. Nothing was changed; "
             "finish them with edna_run, or cancel them with edna_jobs: the ledger knows whom they have disguised since."
         )
-    for job in unfinished:
-        jobs.cancel(job.id, operator=operator)
+    return unfinished
 
 
 def _read(path: str) -> dict[bytes, _Row]:
