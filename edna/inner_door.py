@@ -227,26 +227,28 @@ def keep_copies(keeper: Keeper) -> None:
     held_copies.connect(keeper)
 
 
-def require_audience(name: str) -> None:
-    """That what a disguise takes away can be held as it declares; of one that declares nothing, nothing is asked.
+def require_audience(name: str, *, principal: Model | None = None) -> None:
+    """That what a disguise takes away can be held as it declares; of one that declares nothing, nothing is asked. Of several databases, in
+    the one where the ``principal`` is, or in the one that is at work.
 
     Raises:
         ConfigurationError, AudienceUnknown, AudienceTooSmall, AudienceForged: what the disguise would be refused with.
     """
     disguise = registry.get(name)
     if disguise.audience is not None:
-        held_copies.require(disguise, using=database())
+        using = database() if principal is None or not conf.databases() else database_of(principal)
+        held_copies.require(disguise, using=using)
 
 
 def open_copy(
-    copy: bytes, *, subject: tuple[str, str]
+    copy: bytes, *, subject: tuple[str, str], using: str
 ) -> tuple[str, datetime.datetime, str, str, list[tuple[str, str, dict[str, object]]], Locator]:
     """What the bag that a copy opens says: disguise, when, model and primary key of whom it is about, rows, and its locator.
 
     Raises:
         BagMissing, HeldCopyRefused, BagError
     """
-    bag, locator = opened_copies.opened(copy, subject=subject, using=database())
+    bag, locator = opened_copies.opened(copy, subject=subject, using=using)
     return bag.disguise, bag.applied_at, bag.principal_model, str(bag.principal), opened_copies.told(bag), locator
 
 
@@ -264,9 +266,9 @@ def locators_of(unlocked: Unlocked) -> set[Locator]:
     return Overview((), unlocked).locators
 
 
-def places_of_copies(subject: tuple[str, str], number: int) -> list[bytes]:
+def places_of_copies(subject: tuple[str, str], number: int, *, using: str) -> list[bytes]:
     """Where the copy of that number about somebody lies, by each key of the server, that which signs first."""
-    return held_copies.places(subject, number)
+    return held_copies.places(subject, number, using=using)
 
 
 def marks_of_copies(index: bytes, numbers: Iterable[int]) -> list[bytes]:

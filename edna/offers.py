@@ -1,6 +1,7 @@
 """What people may do to their own data by themselves: the disguises that say so (`Disguise.self_service`), for their kind of account.
 
-Pages and the HTTP interface ask here, so that neither lets anybody do what the other does not. Knows specifications; reads no rows.
+Pages and the HTTP interface ask here, so that neither lets anybody do what the other does not. Of several databases the person's is at
+work for `Disguise.is_offered`. Knows specifications; reads no rows.
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from edna import conf, registry
-from edna.errors import SpecError
+from edna import conf, registry, shards
+from edna.errors import PrincipalError, SpecError
 from edna.spec import Disguise
 
 
@@ -30,7 +31,18 @@ class Offer:
 
 
 def offers_for(user: Any) -> list[Offer]:
-    """In the order of their names."""
+    """In the order of their names; nothing for who is in no database of people."""
+    if not conf.databases():
+        return _offers_for(user)
+    try:
+        using = registry.home_of(user)[2]
+    except PrincipalError:
+        return []
+    with shards.at(using):
+        return _offers_for(user)
+
+
+def _offers_for(user: Any) -> list[Offer]:
     return [_offer(disguise) for disguise in registry.disguises().values() if _is_for(disguise, user)]
 
 

@@ -37,6 +37,7 @@ if apps.is_installed("edna.operations"):
 
     class AudiencesAdmin(PagesAdmin):
         permission = VIEW_AUDIENCES
+        of_one_database = frozenset({"changelist", "remove"})
 
         def pages(self) -> list[URLPattern]:
             return [*super().pages(), self.page("delete/<path:name>", self.delete_audience_view, "remove")]
@@ -74,7 +75,7 @@ if apps.is_installed("edna.operations"):
                 else:
                     lost = f" Lost for its members: {count(held, 'copy', 'copies')}." if held else ""
                     messages.success(request, f"Deleted: {name}.{lost}")
-                    return HttpResponseRedirect(self.address_of_list())
+                    return HttpResponseRedirect(f"{self.address_of_list()}{self.of_database()}")
             declaring = sorted(each.name for each in registry.disguises().values() if each.audience == name)
             return self.show(
                 request,
@@ -83,6 +84,7 @@ if apps.is_installed("edna.operations"):
                 found=found,
                 in_use=in_use,
                 declaring=declaring,
+                is_sent=True,  # about this one: it leads to no audience of that name elsewhere
             )
 
         def address_of_list(self) -> str:

@@ -83,7 +83,7 @@ def _free(subjects: Sequence[Subject], *, using: str) -> list[bytes]:
     start = 0
     while len(found) < len(subjects):
         wanted = {
-            (subject, number): inner_door.places_of_copies(subject, number)[0]
+            (subject, number): inner_door.places_of_copies(subject, number, using=using)[0]
             for subject in subjects
             if subject not in found
             for number in range(start, start + 4)
@@ -102,7 +102,9 @@ def places_about(subject: Subject, *, using: str) -> list[bytes]:
     start, end = 0, _BEHIND
     while start < end:
         numbers = range(start, end)
-        wanted = {place: number for number in numbers for place in inner_door.places_of_copies(subject, number)}
+        wanted = {
+            place: number for number in numbers for place in inner_door.places_of_copies(subject, number, using=using)
+        }
         there = store.places_there(list(wanted), using=using)
         found += [place for place in wanted if place in there]
         start, end = end, max((wanted[place] + 1 + _BEHIND for place in there), default=end)

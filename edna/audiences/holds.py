@@ -2,7 +2,8 @@
 
 A member asks about somebody, by the row of a person or of a placeholder, and gives a reason that the others see. Whoever agrees computes a
 part, for who asked. Keeps: each reading is noted in the audit trail, and for the person, in the transaction in which the copies are opened;
-what cannot be noted is not read. Does not know how members got their keys.
+what cannot be noted is not read. Of several databases all of it is in the one of whom it is about, whose audience opens it. Does not know
+how members got their keys.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any, Final
 
 from django.db.models import Model
 
-from edna import clock, inner_door
+from edna import clock, conf, inner_door, registry, shards
 from edna.api import Unlocked
 from edna.audiences import history, membership, store
 from edna.audiences.copies import places_about
@@ -24,14 +25,15 @@ from edna.crypto.keys import SecretKey
 from edna.crypto.sealing import open_small, seal_small
 from edna.custody.audiences import together as shared
 from edna.custody.audiences.together import PART_BYTES
-from edna.errors import BagMissing, HeldCopyRefused, TooFewTogether, WrongKey
+from edna.errors import AudienceForged, BagMissing, DatabaseNotChosen, HeldCopyRefused, TooFewTogether, WrongKey
 
 _PLACE_BYTES: Final = 32
 
 
 @dataclass(frozen=True)
 class Request:
-    """``agreed`` are the names of members who have done their part; ``uses`` is how often it was read."""
+    """``agreed`` are the names of members who have done their part; ``uses`` is how often it was read. ``database`` is where it is, if
+    there are several: in another one somebody else may have the same primary key."""
 
     id: int
     audience: str
@@ -43,29 +45,32 @@ class Request:
     reason: str
     agreed: tuple[str, ...]
     uses: int
+    database: str | None = None
 
 
 @dataclass(frozen=True, repr=False)
 class HeldData:
-    """What one bag holds: ``model`` and ``reference`` are whose it is, ``rows`` have the model, what was done, and the values of before."""
+    """What one bag holds: ``model`` and ``reference`` are whose it is, ``rows`` have the model, what was done, and the values of before;
+    ``database`` as in `Request`."""
 
     disguise: str
     applied_at: datetime.datetime
     model: str
     reference: str
     rows: list[tuple[str, str, dict[str, object]]]
+    database: str | None = None
 
 
 def ask(name: str, secret_key: SecretKey | str, about: Model, *, reason: str, together: int | None = None) -> int:
     """Ask the others to open with you what is held about somebody: ``about`` is the row of the person, or of a placeholder. Return the
     number of the request; who asks has agreed. A request is about what so many open ``together``; if that is not said, as few as there is
-    something for.
+    something for. Of several databases the row says which; of somebody whose row is gone, `edna.on`.
 
     Raises:
         HeldCopyRefused: nothing about them is held for this audience, or no reason is given.
+        DatabaseNotChosen: nothing says in which of several databases they are, or another one is at work.
         AudienceUnknown, NotInAudience
     """
-    using = inner_door.database()
     if not reason.strip() or len(reason) > 200:
         raise HeldCopyRefused(
             "Give a reason, of at most 200 letters: the others see it, and so does the person. Nothing was asked."
@@ -74,6 +79,7 @@ def ask(name: str, secret_key: SecretKey | str, about: Model, *, reason: str, to
         raise HeldCopyRefused(
             f"Ask about the row of a person, or of a placeholder; this is a {type(about).__name__}. Nothing was asked."
         )
+    using = _database_of(about)
     subject = (about._meta.concrete_model._meta.label_lower, str(about.pk))  # type: ignore[union-attr]  # of a row, never abstract
 
     def work() -> int:
@@ -87,7 +93,9 @@ def ask(name: str, secret_key: SecretKey | str, about: Model, *, reason: str, to
             if places:
                 break
         else:
-            raise HeldCopyRefused(f'Nothing about {subject[0]} {subject[1]} is held for the audience "{name}".')
+            raise HeldCopyRefused(
+                f'Nothing about {subject[0]} {subject[1]} is held for the audience "{name}"{shards.in_words(using)}.'
+            )
         request = HoldRequest(
             audience=name,
             together=number,
@@ -105,12 +113,29 @@ def ask(name: str, secret_key: SecretKey | str, about: Model, *, reason: str, to
     return inner_door.in_one_transaction(work, using=using)
 
 
+def _database_of(about: Model) -> str:
+    """
+    Raises:
+        DatabaseNotChosen: neither it nor anything else says so; or another one is at work, where its primary key is somebody else.
+    """
+    read_from = about._state.db
+    if not conf.databases() or read_from is None:
+        return inner_door.database()  # of a row that is gone, say
+    using = registry.database_of(about, type(about))
+    if shards.at_work.get() not in (None, using):
+        raise DatabaseNotChosen(
+            f"This {about._meta.label} is in {using!r}, and {shards.at_work.get()!r} is at work. Nothing was asked."
+        )
+    return using
+
+
 def agree(number: int, secret_key: SecretKey | str) -> None:
     """Do your part in a request of another member. It is for that member, and for this request alone.
 
-    Raises: HeldCopyRefused, NotInAudience, ShareRefused, AudienceUnknown.
+    Raises: HeldCopyRefused, NotInAudience, ShareRefused, AudienceUnknown; DatabaseBusy: one of several databases is away, and no other has
+    the request.
     """
-    using = inner_door.database()
+    using = _database_of_request(number)
 
     def work() -> None:
         store.keep_from_deletion(_request(number, using=using).audience, using=using)
@@ -145,9 +170,9 @@ def read(number: int, secret_key: SecretKey | str, *, operator: str = "") -> lis
         TooFewTogether: fewer have agreed.
         HeldCopyRefused: it is somebody else's request.
         BagMissing: it was brought back, has expired, or was erased meanwhile.
-        NotInAudience, BagError
+        NotInAudience, BagError; DatabaseBusy: as `agree`.
     """
-    using = inner_door.database()
+    using = _database_of_request(number)
 
     def work() -> list[HeldData]:
         request = _request(number, using=using)
@@ -205,10 +230,10 @@ def _opened_part(sealed: bytes, secret_key: SecretKey) -> bytes:
 
 def _read_copy(copy: bytes, request: HoldRequest, *, using: str) -> HeldData:
     subject = (request.model, request.reference)
-    disguise, applied_at, model, reference, rows, locator = inner_door.open_copy(copy, subject=subject)
+    disguise, applied_at, model, reference, rows, locator = inner_door.open_copy(copy, subject=subject, using=using)
     month = clock.now().strftime("%Y-%m")
     tell(locator, Use(request.audience, request.together, month, request.reason), using=using)
-    return HeldData(disguise, applied_at, model, reference, rows)
+    return HeldData(disguise, applied_at, model, reference, rows, shards.named(using))
 
 
 # What the person is told
@@ -242,6 +267,7 @@ def requests(name: str) -> list[Request]:
             each.reason,
             tuple(called.get(member, "") for member in parts[each.pk]),
             each.uses,
+            shards.named(using),
         )
         for each in found
     ]
@@ -275,10 +301,39 @@ def hand_on(name: str, secret_key: SecretKey | str, *, together: int = 2) -> boo
     return inner_door.in_one_transaction(work, using=using)
 
 
+def _database_of_request(number: int) -> str:
+    """Where it is: no two have one number, and a row that somebody has copied to another database carries no tag for there.
+
+    Raises:
+        AudienceForged, HeldCopyRefused: it is in none of them as it was asked, or not at all.
+        DatabaseBusy: one of several is away, and no other has it.
+    """
+    found: list[HoldRequest] = []
+    forged: list[AudienceForged] = []
+
+    def ask(using: str) -> list[HoldRequest]:
+        try:
+            here = store.request(number, using=using)
+        except AudienceForged as error:
+            forged.append(error)
+            return []
+        found.extend([here] if here is not None else [])
+        return [here] if here is not None else []
+
+    using = inner_door.database_with(ask)
+    if forged and not found:
+        raise forged[0]
+    if not found and len(registry.databases()) > 1:
+        raise HeldCopyRefused(
+            f"There is no request {number} in any of the databases {', '.join(registry.databases())}."
+        )
+    return using
+
+
 def _request(number: int, *, using: str) -> HoldRequest:
     request = store.request(number, using=using)
     if request is None:
-        raise HeldCopyRefused(f"There is no request {number}.")
+        raise HeldCopyRefused(f"There is no request {number}{shards.in_words()}.")
     return request
 
 

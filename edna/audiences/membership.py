@@ -1,5 +1,6 @@
 """Who is in an audience: made, joined, left, on a site whose members send their keys with each request.
 
+A name names nobody: of several databases, in which there may be an audience of it each, what is done here is done in the one at work.
 Keeps: an update and what goes with it are stored in one transaction; until it commits, the former key is the audience's. Of two members
 who do something at once, the second waits for the first, or does it again after it. Does not know holds.
 """
@@ -10,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from edna import inner_door
+from edna import inner_door, shards
 from edna.audiences import history, store
 from edna.crypto.keys import PublicKey, SecretKey
 from edna.custody.audiences import together as shared
@@ -206,7 +207,7 @@ def delete(name: str, *, operator: str = "", lose_held: bool = False) -> int:
         store.hold(name, using=using)
         togethers = store.kept_togethers(name, using=using)
         if not togethers and not store.is_there(name, using=using):
-            raise AudienceUnknown(f'There is no audience "{name}" here. Nothing was changed.')
+            raise AudienceUnknown(f'There is no audience "{name}" here{shards.in_words()}. Nothing was changed.')
         held, unclear = store.held_for(name, using=using)
         if (held or unclear) and not lose_held:
             raise AudienceInUse(_in_use(name, held, unclear))
@@ -261,7 +262,7 @@ def member(name: str, secret_key: SecretKey | str) -> Person:
     for person in members(name):
         if person.id == own_id:
             return person
-    raise NotInAudience(f'This key is of nobody who is in the audience "{name}".')
+    raise NotInAudience(f'This key is of nobody who is in the audience "{name}"{shards.in_words()}.')
 
 
 def public_key(name: str) -> PublicKey:

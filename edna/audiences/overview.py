@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from edna import inner_door
+from edna import inner_door, shards
 from edna.audiences import holds, membership, store
 from edna.audiences.holds import Request
 from edna.audiences.membership import Person
@@ -69,7 +69,7 @@ def overview(name: str) -> Overview:
     numbers = _numbers()
     if name not in numbers:
         raise AudienceUnknown(
-            f'There is no audience "{name}" here; manage.py edna_audiences list shows those that there are.'
+            f'There is no audience "{name}" here{shards.in_words()}; manage.py edna_audiences list shows those that there are.'
         )
     return _overview(name, numbers[name])
 

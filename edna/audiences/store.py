@@ -12,7 +12,7 @@ from typing import Any
 from django.db import IntegrityError, transaction
 from django.db.models import Count, F
 
-from edna import inner_door
+from edna import inner_door, shards
 from edna.audiences import tags
 from edna.audiences.models import (
     AudienceName,
@@ -39,10 +39,12 @@ def audience(name: str, *, using: str) -> Audience:
     """
     found = AudienceUpdate._default_manager.using(using).filter(audience=name).order_by("sequence")
     state = Audience()
-    for row in tags.require(found):
+    for row in tags.require(found, using=using):
         state = state.follow(bytes(row.update))
     if not state.nodes:
-        raise AudienceUnknown(f'There is no audience "{name}" here. Make it with edna.audiences.create.')
+        raise AudienceUnknown(
+            f'There is no audience "{name}" here{shards.in_words(using)}. Make it with edna.audiences.create.'
+        )
     return state
 
 
@@ -82,7 +84,7 @@ def _add(row: AudienceUpdate | SharedSecret, *, using: str) -> None:
 
 def names(name: str, *, using: str) -> dict[bytes, str]:
     found = AudienceName._default_manager.using(using).filter(audience=name).order_by("id")
-    return {bytes(row.member): row.name for row in tags.require(found)}
+    return {bytes(row.member): row.name for row in tags.require(found, using=using)}
 
 
 def add_names(name: str, called: Mapping[bytes, str], *, using: str) -> None:
@@ -108,8 +110,8 @@ def tag_anew(name: str, *, using: str) -> None:
     for model in (AudienceUpdate, AudienceName, SharedSecret):
         older = [
             row
-            for row in tags.require(model._default_manager.using(using).filter(audience=name))
-            if not tags.is_newest(row)
+            for row in tags.require(model._default_manager.using(using).filter(audience=name), using=using)
+            if not tags.is_newest(row, using=using)
         ]
         tags.give(older, using=using)
         for row in older:
@@ -140,9 +142,10 @@ def _newest(name: str, together: int, *, using: str) -> SharedSecret:
     newest = found.order_by("-epoch").first()
     if newest is None:
         raise AudienceUnknown(
-            f'There is no audience "{name}" here of which {together} act together. Make it with edna.audiences.create. Nothing was changed.'
+            f'There is no audience "{name}" here{shards.in_words(using)} of which {together} act together. Make it with '
+            "edna.audiences.create. Nothing was changed."
         )
-    tags.require([newest])
+    tags.require([newest], using=using)
     return newest
 
 
@@ -153,7 +156,7 @@ def usable_sharing(name: str, together: int, *, using: str, to_seal: bool = Fals
     Raises: AudienceUnknown, AudienceForged, AudienceTooSmall.
     """
     if not (keep_from_deletion if to_seal else is_there)(name, using=using):
-        raise AudienceUnknown(f'There is no audience "{name}" here. Nothing was changed.')
+        raise AudienceUnknown(f'There is no audience "{name}" here{shards.in_words(using)}. Nothing was changed.')
     return _usable(_newest(name, together, using=using))
 
 
@@ -163,7 +166,7 @@ def unusable(*, using: str) -> dict[tuple[str, int], AudienceForged | AudienceTo
     found: dict[tuple[str, int], AudienceForged | AudienceTooSmall] = {}
     for key, row in {(row.audience, row.together): row for row in rows}.items():
         try:
-            tags.require([row])
+            tags.require([row], using=using)
             _usable(row)
         except (AudienceForged, AudienceTooSmall) as error:
             found[key] = error
@@ -188,7 +191,7 @@ def note_gone(name: str, there: Collection[bytes], *, using: str) -> None:
     """Note with each sharing who of its members is not ``there`` any more: a disguise asks that, and not who is in the audience, which
     takes all updates."""
     found = SharedSecret._default_manager.using(using).filter(audience=name, dealer=0)
-    for row in tags.require(found):
+    for row in tags.require(found, using=using):
         (sharing, _), known = _read(row)
         gone = set(sharing.members) - set(there)
         if gone != known:
@@ -221,7 +224,7 @@ def epochs(*, using: str) -> dict[tuple[str, int], int]:
 def sharings(*, using: str) -> dict[tuple[str, int], tuple[Sharing, set[bytes]]]:
     """The same with what is shared, and who of its members is noted as gone; without those that are not this site's."""
     found = SharedSecret._default_manager.using(using).filter(dealer=0).order_by("epoch")
-    read = {(row.audience, row.together): _read(row) for row in found if tags.is_right(row)}
+    read = {(row.audience, row.together): _read(row) for row in found if tags.is_right(row, using=using)}
     return {place: (sharing, gone) for place, ((sharing, _), gone) in read.items()}
 
 
@@ -252,7 +255,7 @@ def put_deal(name: str, together: int, epoch: int, deal: Deal, members: Sequence
     tags.give([new], using=using)
     new.save(using=using, force_insert=True)
     found = []
-    for row in tags.require(of_epoch.all()):
+    for row in tags.require(of_epoch.all(), using=using):
         pair: Any = values.decode(bytes(row.said))
         to, dealt = pair
         if list(to) == list(members):
@@ -302,7 +305,8 @@ def held_for(name: str, *, using: str) -> tuple[int, int]:
     copies = copies_of_sharings(using=using)
     others = HeldCopy._default_manager.using(using).exclude(shared_by__in=own).order_by("id")
     unclear = sum(
-        bytes(row.shared_by) not in known or not tags.is_right(row) for row in others.iterator(chunk_size=_PLACES)
+        bytes(row.shared_by) not in known or not tags.is_right(row, using=using)
+        for row in others.iterator(chunk_size=_PLACES)
     )
     return sum(copies.get(each, 0) for each in own), unclear
 
@@ -335,7 +339,7 @@ def copies(places: Sequence[bytes], *, using: str) -> dict[bytes, tuple[bytes, b
     Raises: AudienceForged: another copy was put there, perhaps one that somebody wants members to open unknowingly.
     """
     found = HeldCopy._default_manager.using(using).filter(place__in=places).order_by("id")
-    return {bytes(row.place): (bytes(row.shared_by), bytes(row.sealed)) for row in tags.require(found)}
+    return {bytes(row.place): (bytes(row.shared_by), bytes(row.sealed)) for row in tags.require(found, using=using)}
 
 
 def delete(name: str, *, using: str) -> None:
@@ -362,14 +366,16 @@ def request(number: int, *, using: str) -> HoldRequest | None:
     """
     Raises: AudienceForged: it is not what was asked.
     """
-    return next(iter(tags.require(HoldRequest._default_manager.using(using).filter(pk=number))), None)
+    found = HoldRequest._default_manager.using(using).filter(pk=number)
+    return next(iter(tags.require(found, using=using)), None)
 
 
 def requests(name: str, *, using: str) -> list[HoldRequest]:
     """
     Raises: AudienceForged: one of them is not what was asked.
     """
-    return tags.require(HoldRequest._default_manager.using(using).filter(audience=name).order_by("asked_on", "id"))
+    found = HoldRequest._default_manager.using(using).filter(audience=name)
+    return tags.require(found.order_by("asked_on", "id"), using=using)
 
 
 def count_use(number: int, *, using: str) -> None:

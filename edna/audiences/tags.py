@@ -2,8 +2,9 @@
 
 Invariant (nothing forged): who writes to the database and has no key of the server founds no audience, shares no secret, names nobody, and
 changes neither what was asked for nor what lies at a place. Such a row is refused, and stays as evidence. A tag is over all columns but
-those that nobody profits from (``HoldRequest.uses``). What it cannot tell is in `edna.store.tags`. Updates are signed by members besides.
-Does not know who reads rows.
+those that nobody profits from (``HoldRequest.uses``). Of several databases it names the one in which the row is: primary keys are given
+anew in each, so a row that was copied to another one would be about somebody else there. What it cannot tell is in `edna.store.tags`.
+Updates are signed by members besides. Does not know who reads rows.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any, Final, TypeVar
 
 from django.db.models import Model
 
-from edna import inner_door
+from edna import inner_door, shards
 from edna.audiences.models import AudienceName, AudienceUpdate, HeldCopy, HoldRequest, SharedSecret
 from edna.errors import AudienceForged
 from edna.records import values
@@ -48,7 +49,7 @@ _CALLED: Final[dict[type[Any], tuple[str, tuple[str, str]]]] = {
 
 def tables() -> list[inner_door.Tagged]:
     return [
-        inner_door.Tagged(kind, words, model, columns, partial(inner_door.tags_of, purpose), _said)
+        inner_door.Tagged(kind, words, model, columns, partial(inner_door.tags_of, purpose), _said, is_placed=True)
         for model, (purpose, columns) in _OVER.items()
         for kind, words in (_CALLED[model],)
     ]
@@ -63,11 +64,11 @@ def give(rows: Sequence[Any], *, using: str) -> None:
         return
     made = inner_door.tags_of(_OVER[type(rows[0])][0]).maker(using=using)
     for row in rows:
-        row.tag = made(_data(row))
+        row.tag = made(_data(row, using=using))
 
 
-def require(rows: Iterable[TaggedRow]) -> list[TaggedRow]:
-    """Return these, of one table, if this site has tagged each.
+def require(rows: Iterable[TaggedRow], *, using: str) -> list[TaggedRow]:
+    """Return these, of one table, if this site has tagged each, in this database.
 
     Raises: AudienceForged
     """
@@ -77,32 +78,37 @@ def require(rows: Iterable[TaggedRow]) -> list[TaggedRow]:
     right = inner_door.tags_of(_OVER[type(found[0])][0])
     row: Any
     for row in found:
-        if not right.is_right(row.tag, _data(row)):
+        if not right.is_right(row.tag, _data(row, using=using)):
             raise AudienceForged(
-                f"Row {row.pk} of {row._meta.db_table} does not carry this site's tag: it was written or changed past edna, or under a "
-                'server key that is not in EDNA["MAC_KEYS"] now. Nothing was changed. Put a missing key back behind the present one; '
-                "otherwise find out who wrote to the table, and restore the row from a backup."
+                f"Row {row.pk} of {row._meta.db_table}{shards.in_words(using)} does not carry this site's tag{_for_there(using)}: it was "
+                'written or changed past edna, or under a server key that is not in EDNA["MAC_KEYS"] now. Nothing was changed. Put a '
+                "missing key back behind the present one; otherwise find out who wrote to the table, and restore the row from a backup."
             )
     return found
 
 
-def is_right(row: Any) -> bool:
+def is_right(row: Any, *, using: str) -> bool:
     """Whether this site has tagged it."""
-    return inner_door.tags_of(_OVER[type(row)][0]).is_right(row.tag, _data(row))
+    return inner_door.tags_of(_OVER[type(row)][0]).is_right(row.tag, _data(row, using=using))
 
 
-def is_newest(row: Any) -> bool:
+def is_newest(row: Any, *, using: str) -> bool:
     """Whether its tag is right, and under the first of the server's keys."""
-    return inner_door.tags_of(_OVER[type(row)][0]).is_newest(row.tag, _data(row))
+    return inner_door.tags_of(_OVER[type(row)][0]).is_newest(row.tag, _data(row, using=using))
 
 
-def _data(row: Any) -> bytes:
-    return _said(*(getattr(row, column) for column in _OVER[type(row)][1]))
+def _for_there(using: str) -> str:
+    return " for that database" if shards.named(using) else ""
 
 
-def _said(*columns: Any) -> bytes:
+def _data(row: Any, *, using: str) -> bytes:
+    return _said(*(getattr(row, column) for column in _OVER[type(row)][1]), using=using)
+
+
+def _said(*columns: Any, using: str) -> bytes:
+    database = shards.named(using)
     said: Any = [_plain(each) for each in columns]
-    return values.encode(said)
+    return values.encode(said if database is None else [*said, database])
 
 
 def _plain(value: Any) -> Any:

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
-from django.apps import apps
 from django.core.checks import CheckMessage, Error, Warning
 from django.db import DatabaseError, connections, router
 from django.db.models import Model
@@ -30,7 +29,7 @@ def check_routes(**_: Any) -> list[CheckMessage]:
     several = shards()
     if not several:
         return [*_one_database(), *_replicas()]
-    return [*_apart_from_people(several), *_without_databases(), *_without_a_row(several), *_one_for_two(several)]
+    return [*_apart_from_people(several), *_without_a_row(several), *_one_for_two(several)]
 
 
 def _apart_from_people(several: Sequence[str]) -> Iterator[CheckMessage]:
@@ -86,19 +85,6 @@ def _without_a_row(several: Sequence[str]) -> Iterator[CheckMessage]:
             "this where it is meant, with SILENCED_SYSTEM_CHECKS = ['edna.W071']: docs/howto-shards.md.",
             obj="settings.DATABASE_ROUTERS",
             id="edna.W071",
-        )
-
-
-def _without_databases() -> Iterator[CheckMessage]:
-    """What does not ask yet where somebody is."""
-    parts = [label for label in ("edna.audiences",) if apps.is_installed(label)]
-    for part in parts:
-        yield Error(
-            f'EDNA["DATABASES"] names several databases, and {part} does not find out in which of them somebody is: requests would be '
-            "refused.",
-            hint="Leave it out for now, where people are in several databases: docs/scaling.md.",
-            obj="settings.EDNA",
-            id="edna.E070",
         )
 
 

@@ -101,6 +101,11 @@ class EdnaCommand(BaseCommand):
     def is_for_each(self, options: dict[str, Any]) -> bool:
         return self.in_each
 
+    @property
+    def is_in_each(self) -> bool:
+        """Whether it is being done in each of several databases."""
+        return self._documents is not None
+
     def _in_each(self, aliases: Sequence[str], options: dict[str, Any]) -> None:
         """
         Raises:

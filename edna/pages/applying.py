@@ -94,7 +94,7 @@ class Apply(ShowsReceipt, KeyPage):
     def plan(self) -> api.Plan | None:
         """What it would do now; None if it cannot be done, and `problem` says why."""
         try:
-            inner_door.require_audience(self.offer.name)
+            inner_door.require_audience(self.offer.name, principal=self.request.user)  # type: ignore[arg-type]  # see Page.dispatch
             return api.plan(self.offer.name, self.request.user, params=self.offer.params)  # type: ignore[arg-type]  # see Page.dispatch
         except EdnaError as error:
             self.problem = words.explain(error)

@@ -42,7 +42,7 @@ class Home(Page):
             try:
                 plan = api.plan(offer.name, self.request.user, params=offer.params)  # type: ignore[arg-type]  # see Page.dispatch
                 preview, more = words.preview(plan), bool(plan.beyond_reach)
-                inner_door.require_audience(offer.name)
+                inner_door.require_audience(offer.name, principal=self.request.user)  # type: ignore[arg-type]  # see Page.dispatch
             except EdnaError as error:
                 problem = words.explain(error)
         held = words.who_else_reads(offer.name)

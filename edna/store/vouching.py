@@ -5,7 +5,7 @@ Decides nothing: whether a row with a wrong tag gets a right one is for the call
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -35,6 +35,12 @@ class Tagged:
     data: Callable[..., bytes | None]
     #: Which rows have one; all unless given.
     among: tuple[tuple[str, Any], ...] = ()
+    #: Whether ``data`` is told, as ``using``, in which database the row is: for tags that count in one of several alone.
+    is_placed: bool = False
+
+    def said(self, told: Sequence[Any], *, using: str) -> bytes | None:
+        """What the tag of a row with these columns is over; None of what has not the shape of such a row."""
+        return self.data(*told, using=using) if self.is_placed else self.data(*told)
 
     def rows(self, *, using: str) -> QuerySet[Any]:
         return self.model._base_manager.using(using).filter(**dict(self.among)).order_by("pk")
@@ -101,7 +107,7 @@ def tag(tagged: Tagged, page: Collection[int], *, wrong_too: bool, using: str) -
     tags, found, new = tagged.tags(), Found(), []
     made = tags.maker(using=using)
     for *told, held in query.values_list(*tagged.columns, "tag"):
-        data = tagged.data(*told)
+        data = tagged.said(told, using=using)
         found.looked_at += 1
         if tags.is_newest(held, data):
             continue
@@ -127,7 +133,7 @@ def count(tagged: Tagged, *, using: str) -> Found:
     tags, found = tagged.tags(), Found()
     for page in pages(tagged, using=using):
         for *told, held in tagged.rows(using=using).filter(pk__in=page).values_list(*tagged.columns, "tag"):
-            data = tagged.data(*told)
+            data = tagged.said(told, using=using)
             found.looked_at += 1
             if not tags.is_newest(held, data):
                 right = tags.is_right(held, data)
@@ -141,7 +147,7 @@ def verdicts(tagged: Tagged, *, using: str) -> Iterator[bool]:
     tags = tagged.tags()
     for page in pages(tagged, with_tag=True, using=using):
         found = tagged.rows(using=using).filter(pk__in=page).values_list(*tagged.columns, "tag")
-        yield from (tags.is_right(held, tagged.data(*told)) for *told, held in found)
+        yield from (tags.is_right(held, tagged.said(told, using=using)) for *told, held in found)
 
 
 def checked(tagged: Tagged, *, using: str) -> Iterator[list[tuple[int, bool]]]:
@@ -149,4 +155,4 @@ def checked(tagged: Tagged, *, using: str) -> Iterator[list[tuple[int, bool]]]:
     tags = tagged.tags()
     for page in pages(tagged, using=using):
         found = tagged.rows(using=using).filter(pk__in=page).values_list(*tagged.columns, "tag")
-        yield [(told[0], tags.is_right(held, tagged.data(*told))) for *told, held in found]
+        yield [(told[0], tags.is_right(held, tagged.said(told, using=using))) for *told, held in found]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from edna import conf, errors
+from edna import conf, errors, inner_door
 from edna.audiences import tags
 from edna.audiences.models import AudienceName, AudienceUpdate, HeldCopy, HoldRequest, SharedSecret
 from edna.crypto.keys import PublicKey, SecretKey
@@ -69,6 +69,7 @@ TABLES: dict[str, type[Any]] = {
 
 
 def check_tag(given: dict[str, Any]) -> bool:
+    """``database`` is the alias of the one, of several, in which the row is."""
     read: dict[str, Any] = {"bytes": unhex, "int": int, "str": lambda text: unhex(text).decode()}
     columns = [read[each["type"]](each["value"]) for each in given["columns"]]
     model = TABLES[given["row"]]
@@ -77,10 +78,13 @@ def check_tag(given: dict[str, Any]) -> bool:
     if "asked_on" in said:
         said["asked_on"] = datetime.date.fromisoformat(said["asked_on"])
     with pytest.MonkeyPatch.context() as patch:
+        using = placed(given, patch)
         patch.setattr(conf, "mac_keys", lambda: [unhex(key) for key in given["mac_keys"]])
-        right = tables[model].tags().is_right(unhex(given["tag"]), tables[model].data(*said.values()))
+        right = (
+            tables[model].tags().is_right(unhex(given["tag"]), tables[model].said(tuple(said.values()), using=using))
+        )
         try:
-            tags.require([model(**said, tag=unhex(given["tag"]))])
+            tags.require([model(**said, tag=unhex(given["tag"]))], using=using)
         except errors.AudienceForged:
             assert not right
         else:
@@ -88,7 +92,27 @@ def check_tag(given: dict[str, Any]) -> bool:
     return right
 
 
-OPERATIONS = {"follow": follow, "open_together": open_together, "open_hop": open_hop, "check_tag": check_tag}
+def find_copy(given: dict[str, Any]) -> list[str]:
+    with pytest.MonkeyPatch.context() as patch:
+        using = placed(given, patch)
+        patch.setattr(conf, "mac_keys", lambda: [unhex(key) for key in given["mac_keys"]])
+        found = inner_door.places_of_copies((given["model"], given["key"]), given["number"], using=using)
+    return [place.hex() for place in found]
+
+
+def placed(given: dict[str, Any], patch: pytest.MonkeyPatch) -> str:
+    if "database" in given:
+        patch.setattr(conf, "databases", lambda: (given["database"], "another"))
+    return given.get("database", "default")  # type: ignore[no-any-return]
+
+
+OPERATIONS = {
+    "follow": follow,
+    "open_together": open_together,
+    "open_hop": open_hop,
+    "check_tag": check_tag,
+    "find_copy": find_copy,
+}
 
 
 @pytest.mark.parametrize("name", VALID)

@@ -26,12 +26,13 @@ def told(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReques
         ("run", {}),
         ("pages", {"SHARDS_ADMIN": "1"}),
         ("browsers", {"SHARDS_APPS": "edna.devices edna.guardians"}),
+        ("audiences", {"SHARDS_APPS": "edna.devices edna.guardians edna.audiences", "SHARDS_ADMIN": "1"}),
     ):
         if wanted := [name for name in told_in(module) if name in asked]:
             found |= Site(tmp_path_factory.mktemp(module), {}).does(module, *wanted, **environment)
     return found
 
 
-@pytest.mark.parametrize("story", [*told_in("run"), *told_in("pages"), *told_in("browsers")])
+@pytest.mark.parametrize("story", [*told_in("run"), *told_in("pages"), *told_in("browsers"), *told_in("audiences")])
 def test_story(story: str, told: dict[str, str]) -> None:
     assert not told[story], told[story]

@@ -1309,21 +1309,6 @@ def test_two_names_for_one_database(run: Run, settings: Any, monkeypatch: pytest
     assert "E072" not in ids(run()), "each connection has a database of its own"
 
 
-#: Applications that do not find out in which database somebody is.
-APART = ("audiences",)
-
-
-def test_what_does_not_look_for_the_database(run: Run, settings: Any) -> None:
-    settings.EDNA = {**settings.EDNA, "CUSTODY": "server"}
-    assert "E070" not in ids(run())
-    settings.EDNA = {**settings.EDNA, "DATABASES": ["default"]}
-    assert "E070" in ids(run())  # the sample site has audiences
-    settings.INSTALLED_APPS = [name for name in settings.INSTALLED_APPS if name.rpartition(".")[2] not in APART]
-    assert "E070" not in ids(run())
-    settings.EDNA = {**settings.EDNA, "CUSTODY": "browser"}
-    assert "E070" not in ids(run())
-
-
 SECURE = "PRAGMA journal_mode=WAL; PRAGMA secure_delete=ON;"
 
 

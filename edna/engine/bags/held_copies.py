@@ -12,7 +12,7 @@ import struct
 from collections.abc import Collection, Iterable, Sequence
 from typing import Final, Protocol
 
-from edna import conf, registry
+from edna import conf, registry, shards
 from edna.crypto.keys import ContentKey, PublicKey, derive, fingerprint
 from edna.errors import ConfigurationError
 from edna.records.bag import Bag
@@ -129,9 +129,15 @@ def subjects_of(bag: Bag) -> list[Subject]:
     return list(found)
 
 
-def places(subject: Subject, number: int) -> list[bytes]:
-    """Where the copy of that number of somebody lies: by the server's first key, and by its others."""
-    return _keyed(["\0".join((*subject, str(number))).encode()], purpose=b"edna.held.plc.1")
+def places(subject: Subject, number: int, *, using: str) -> list[bytes]:
+    """Where the copy of that number of somebody lies: by the server's first key, and by its others. In one of several databases it follows
+    from that, too, for somebody else in another one has the same primary key: what was put there while there was one comes last."""
+    said = (*subject, str(number))
+    alone = _keyed(["\0".join(said).encode()], purpose=b"edna.held.plc.1")
+    database = shards.named(using)
+    if database is None:
+        return alone
+    return [*_keyed(["\0".join((database, *said)).encode()], purpose=b"edna.held.plc.2"), *alone]
 
 
 def marks(index: bytes, numbers: Iterable[int]) -> list[bytes]:

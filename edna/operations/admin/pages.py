@@ -99,8 +99,14 @@ class PagesAdmin(ReadOnlyAdmin):
         if several := conf.databases():
             alias = shards.at_work.get()
             frame |= {"database": alias, "databases": several, "is_sent": request.method == "POST"}
-            frame["of_database"] = f"?{urlencode({'database': alias})}" if alias else ""
+            frame["of_database"] = self.of_database()
         return TemplateResponse(request, f"edna/admin/{template}", {**frame, **context}, status=status)
+
+    @staticmethod
+    def of_database() -> str:
+        """What an address of a page about the same one of several databases ends with; nothing where there is one."""
+        alias = shards.at_work.get() if conf.databases() else None
+        return f"?{urlencode({'database': alias})}" if alias else ""
 
     @staticmethod
     def require(allowed: bool) -> None:

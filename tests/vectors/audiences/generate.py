@@ -7,8 +7,9 @@ As its siblings it imports nothing of edna, and its keys and random numbers are 
 
 Each file holds `operation`. `follow`: updates are followed, then members come to the secrets of the root, the present one first.
 `open_together`: parts open what was sealed, in a sharing. `open_hop`: what goes along a channel. `check_tag`: whether a row, of which the
-columns that a tag is over are given, carries a tag of this site. Then `expect`, or `error`, the name of the class that must be raised.
-Bytes are hexadecimal.
+columns that a tag is over are given, carries a tag of this site. `find_copy`: where the copy of that number about somebody lies. In these
+two, `database` is the alias of the one in which the row is, of several. Then `expect`, or `error`, the name of the class that must be
+raised. Bytes are hexadecimal.
 """
 
 from __future__ import annotations
@@ -371,11 +372,11 @@ def tag_cases() -> dict[str, Case]:
         "request": (b"edna.held.ask.1", asked),
     }
 
-    def case(kind: str, said: list[Any], given: bytes, *, right: bool) -> Case:
+    def case(kind: str, said: list[Any], given: bytes, *, right: bool, **where: str) -> Case:
         told = {"row": kind, "columns": [tagged(each) for each in said], "tag": given.hex()}
         return {
             "operation": "check_tag",
-            "input": {**told, "mac_keys": [MAC_KEY.hex(), OLD_MAC_KEY.hex()]},
+            "input": {**told, **where, "mac_keys": [MAC_KEY.hex(), OLD_MAC_KEY.hex()]},
             "expect": right,
         }
 
@@ -387,17 +388,40 @@ def tag_cases() -> dict[str, Case]:
             f"tag-{kind}": case(kind, said, tag(said, purpose), right=True),
             f"tag-{kind}-of-another-row": case(kind, moved, tag(said, purpose), right=False),
             f"tag-{kind}-changed": case(kind, changed, tag(said, purpose), right=False),
+            f"tag-{kind}-of-a-database": case(kind, said, tag([*said, "north"], purpose), right=True, database="north"),
+            f"tag-{kind}-of-another-database": case(
+                kind, said, tag([*said, "north"], purpose), right=False, database="south"
+            ),
         }
     purpose, said = rows["request"]
     cases["tag-older-key"] = case("request", said, tag(said, purpose, OLD_MAC_KEY), right=True)
     cases["tag-of-nobody"] = case("request", said, tag(said, purpose, fixed("no server key")), right=False)
     cases["tag-of-another-table"] = case("request", said, tag(said, b"edna.held.tag.1"), right=False)
+    cases["tag-of-no-database"] = case("request", said, tag(said, purpose), right=False, database="north")
     return cases
+
+
+def place_cases() -> dict[str, Case]:
+    """By each key of the server; in one of several databases first where only those of this one lie."""
+    given: Case = {"model": "hotcrp_sim.contactinfo", "key": "-17", "number": 3}
+    said = b"hotcrp_sim.contactinfo\0-17\x003"
+    keys = [blake2b(each, purpose=b"edna.held.key.1") for each in (MAC_KEY, OLD_MAC_KEY)]
+    alone = [blake2b(said, purpose=b"edna.held.plc.1", key=key).hex() for key in keys]
+    here = [blake2b(b"north\0" + said, purpose=b"edna.held.plc.2", key=key).hex() for key in keys]
+    given["mac_keys"] = [MAC_KEY.hex(), OLD_MAC_KEY.hex()]
+    return {
+        "place": {"operation": "find_copy", "input": given, "expect": alone},
+        "place-of-a-database": {
+            "operation": "find_copy",
+            "input": {**given, "database": "north"},
+            "expect": [*here, *alone],
+        },
+    }
 
 
 def all_cases() -> dict[str, str]:
     """Return the text of every vector file by its name."""
-    every = {**follow_cases(), **together_cases(), **hop_cases(), **tag_cases()}
+    every = {**follow_cases(), **together_cases(), **hop_cases(), **tag_cases(), **place_cases()}
     return {f"{name}.json": json.dumps(case, indent=1, sort_keys=True) + "\n" for name, case in every.items()}
 
 

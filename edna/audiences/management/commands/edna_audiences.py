@@ -11,7 +11,8 @@ from edna import registry
 from edna.audiences.holds import Request
 from edna.audiences.membership import delete
 from edna.audiences.overview import Overview, overview, overviews
-from edna.management.base import PARTIAL, EdnaCommand, operator_of, table, usage
+from edna.errors import AudienceUnknown
+from edna.management.base import PARTIAL, REFUSED, EdnaCommand, operator_of, table, usage
 from edna.words import count
 
 
@@ -46,6 +47,16 @@ class Command(EdnaCommand):
             help="To delete: although something is held for it, which nobody but the person can read then.",
         )
 
+    def is_for_each(self, options: dict[str, Any]) -> bool:
+        return bool(options["action"] != "delete")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        self._is_anywhere = False
+        super().handle(*args, **options)
+        # Of several databases one may have it, and the others have not.
+        if options["audience"] is not None and not self._is_anywhere:
+            raise CommandError(f'There is no audience "{options["audience"]}" in any database.', returncode=REFUSED)
+
     def run(self, options: dict[str, Any]) -> None:
         action, name = options["action"], options["audience"]
         if action == "delete":
@@ -55,7 +66,7 @@ class Command(EdnaCommand):
             raise usage("--lose-held is for delete.")
         if action == "list" and name is not None:
             raise usage("list takes no audience.")
-        found = [overview(name)] if name is not None else overviews()
+        found = self._found(name)
         shown: Mapping[str, Callable[[Overview], dict[str, Any]]] = {
             "list": _summary,
             "members": _members,
@@ -66,7 +77,7 @@ class Command(EdnaCommand):
         if options["json"]:
             self.print_json({"audiences": told})
         elif not found:
-            self.stdout.write("There is no audience.")
+            self.stdout.write("There is no audience." if name is None else f'There is no audience "{name}" here.')
         else:
             self._report(action, told)
         if wrong := [each.name for each in found if each.problem]:
@@ -75,10 +86,27 @@ class Command(EdnaCommand):
                 returncode=PARTIAL,
             )
 
+    def _found(self, name: str | None) -> list[Overview]:
+        """
+        Raises:
+            AudienceUnknown: it is not here, and nowhere else is looked.
+        """
+        if name is None:
+            return overviews()
+        try:
+            found = overview(name)
+        except AudienceUnknown:
+            if not self.is_in_each:
+                raise
+            return []
+        self._is_anywhere = True
+        return [found]
+
     def _delete(self, name: str | None, options: dict[str, Any]) -> None:
         if name is None:
             raise usage("delete needs the name of an audience.")
         held = delete(name, operator=operator_of(options), lose_held=options["lose_held"])
+        self._is_anywhere = True
         declaring = sorted(each.name for each in registry.disguises().values() if each.audience == name)
         if options["json"]:
             self.print_json({"deleted": name, "held": held, "declared_by": declaring})
