@@ -91,6 +91,8 @@ def post_comment(
 
 def edit_comment(author: User, comment: Comment, text: str) -> None:
     _own(author, comment)
+    if text == comment.comment:
+        return  # a second click, for which it was not edited a second time
     values: dict[str, Any] = {"comment": text, "markeddown_comment": render(text)}
     if author.is_active:
         values["updated_at"] = timezone.now()
