@@ -993,6 +993,8 @@ def tell(told: Mapping[str, Callable[[], None]]) -> dict[str, str]:
         except BaseException:
             found[name] = traceback.format_exc()
         connections.close_all()
+    for file in files:
+        shutil.copy(f"{file}.empty", file)  # whoever tells others after these begins with empty tables, too
     return found
 
 
