@@ -676,6 +676,35 @@ def what_goes_by_a_file_is_of_one_database() -> None:
 
 
 @story
+def a_job_that_was_copied_to_the_other_database_is_not_done_there() -> None:
+    """With its list: primary keys are given anew in each, so it would disguise others."""
+    from edna.operations import jobs
+    from edna.operations.models import Job, JobItem
+
+    crowd()
+    for name, options in (("club.veil", {}), ("club.leave", {"keep_no_way_back": True})):
+        with edna.on("north"):
+            job = jobs.start(name, operator="olga", **options).id
+        rows = [each for model in (Job, JobItem) for each in model._base_manager.using("north").all()]
+        for row in rows:
+            row.save(using="south", force_insert=True)
+        with untouched_rows("south"):
+            with contextlib.suppress(CommandError):
+                manage("edna_run", "--database", "south")
+            with edna.on("south"):
+                assert jobs.forged() == [job]
+                assert jobs.report(job).done == 0
+            with pytest.raises(CommandError):
+                manage("edna_verify", "--database", "south")
+        assert jobs.report(job).database == "north"
+        manage("edna_run", "--database", "north")
+        assert jobs.report(job).done >= 3
+        for model in (Job, JobItem):
+            for alias in SHARDS:
+                model._base_manager.using(alias).all().delete()
+
+
+@story
 def a_command_about_jobs_names_the_database_that_is_away() -> None:
     from edna.operations import jobs
 

@@ -120,7 +120,7 @@ class ListedItem:
 def tagged_jobs(*, job: int | None = None) -> Tagged:
     """All, or one of them."""
     among = () if job is None else (("id", job),)
-    return Tagged("jobs", ("job", "jobs"), Job, TAGGED, job_tags, job_data, among)
+    return Tagged("jobs", ("job", "jobs"), Job, TAGGED, job_tags, job_data, among, is_placed=True)
 
 
 def tagged_items(*, job: int | None = None) -> Tagged:
@@ -193,10 +193,10 @@ def job_rows(
     alive = connections[using].ops.adapt_datetimefield_value(alive_since)
     text = _JOB_ROWS.format(conditions=" AND ".join(conditions), limit="" if most is None else f"LIMIT {most:d}")
     found = Job.objects.using(using).raw(text, [JobItem.State.FAILED.value, alive, alive, alive, *given])
-    return [_job_row(each) for each in found]
+    return [_job_row(each, using=using) for each in found]
 
 
-def _job_row(job: Any) -> JobRow:
+def _job_row(job: Any, *, using: str) -> JobRow:
     return JobRow(
         id=job.pk,
         disguise=job.disguise,
@@ -220,19 +220,19 @@ def _job_row(job: Any) -> JobRow:
         pace=int(job.pace_done) / job.pace_seconds if job.pace_done and job.pace_seconds else None,
         created_on=job.created_on,
         finished_on=job.finished_on,
-        sound=_tagged([getattr(job, name) for name in (*TAGGED, "tag")]).sound,
+        sound=_tagged([getattr(job, name) for name in (*TAGGED, "tag")], using=using).sound,
     )
 
 
 def _tag(job: TaggedJob, *, using: str) -> bytes:
-    data = job_data(*[getattr(job, name) for name in TAGGED])
+    data = job_data(*[getattr(job, name) for name in TAGGED], using=using)
     assert data is not None  # its parameters are texts: it is new, or was tagged before
     return job_tags().maker(using=using)(data)
 
 
-def _tagged(row: Sequence[Any]) -> TaggedJob:
+def _tagged(row: Sequence[Any], *, using: str) -> TaggedJob:
     *said, tag = row
-    sound = job_tags().is_right(tag, job_data(*said))
+    sound = job_tags().is_right(tag, job_data(*said, using=using))
     return replace(TaggedJob(*said), sound=sound)
 
 
@@ -244,20 +244,20 @@ def lock_job(job: int, *, using: str) -> TaggedJob | None:
     else:
         query = query.select_for_update()
     row = query.values_list(*TAGGED, "tag").first()
-    return None if row is None else _tagged(row)
+    return None if row is None else _tagged(row, using=using)
 
 
 def state_of(job: int, *, using: str) -> str | None:
     """None, too, if its tag is wrong."""
     row = Job.objects.using(using).filter(pk=job).values_list(*TAGGED, "tag").first()
-    found = None if row is None else _tagged(row)
+    found = None if row is None else _tagged(row, using=using)
     return found.state if found is not None and found.sound else None
 
 
 def forged_among(states: Sequence[str], *, using: str) -> list[int]:
     """Jobs in one of these states whose tag is wrong."""
     found = Job.objects.using(using).filter(state__in=states).order_by("id").values_list(*TAGGED, "tag")
-    return [job.id for job in map(_tagged, found) if not job.sound]
+    return [job.id for job in (_tagged(row, using=using) for row in found) if not job.sound]
 
 
 def save_job(job: TaggedJob, *, using: str, state: str, **columns: Any) -> None:

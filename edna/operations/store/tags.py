@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from edna import shards
 from edna.records import values
 from edna.store.tags import Tags
 
@@ -21,12 +22,17 @@ def job_data(
     operator: Any,
     state: Any,
     keep_no_way_back: Any = False,
+    *,
+    using: str,
 ) -> bytes | None:
-    """What a job does, to whom, for whom, and whether it is to; and, of one for good, that it is."""
+    """What a job does, to whom, for whom, and whether it is to; and, of one for good, that it is. Of several databases also in which one:
+    primary keys are given anew in each, so a job that was copied to another one would be about others there."""
     if not isinstance(params, dict) or not all(isinstance(text, str) for pair in params.items() for text in pair):
         return None
     # Sorted: databases keep the members of a JSON object in an order of their own.
     said = [pk, disguise, sorted(params.items()), bool(everybody), schedule, operator, state]
+    if (database := shards.named(using)) is not None:
+        return values.encode([*said, bool(keep_no_way_back), database])
     # Jobs from before there were any for good keep their tags.
     return values.encode([*said, True] if keep_no_way_back else said)
 
