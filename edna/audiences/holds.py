@@ -325,7 +325,7 @@ def _database_of_request(number: int) -> str:
         raise forged[0]
     if not found and len(registry.databases()) > 1:
         raise HeldCopyRefused(
-            f"There is no request {number} in any of the databases {', '.join(registry.databases())}."
+            f"There is no request {number} in any of the databases {shards.listed(registry.databases())}."
         )
     return using
 

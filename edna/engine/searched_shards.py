@@ -90,7 +90,7 @@ def the_one_with(question: Callable[[str], Iterable[object]], *, aliases: Sequen
         databases.require_all()
     if len(found) > 1:
         raise DatabaseNotChosen(
-            f"This key is in several databases ({shards.listed(found)}). Nothing was done; log in as whose key is meant."
+            f"What was looked for is in several databases ({shards.listed(found)}). Nothing was done; log in as whose is meant."
         )
     return found[0] if found else aliases[0]
 

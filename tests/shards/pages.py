@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 import sys
@@ -136,7 +137,7 @@ def a_list_of_people_is_of_its_own_database() -> None:
         if alias == "south":
             assert hidden(shown(response))["database"] == "south"
         else:
-            assert "not one of people: north, south" in shown(response)
+            assert "not one of people: 'north', 'south'" in html.unescape(shown(response))
 
 
 @story

@@ -50,7 +50,8 @@ def _names(request: HttpRequest, model: Any) -> list[str]:
 def apply_disguise(page: ModelAdmin[Any], request: HttpRequest, queryset: QuerySet[Any]) -> HttpResponse | None:
     if (several := conf.databases()) and queryset.db not in several:
         messages.error(
-            request, f"This list is of the database {queryset.db}, which is not one of people: {', '.join(several)}."
+            request,
+            f"This list is of the database {queryset.db!r}, which is not one of people: {shards.listed(several)}.",
         )
         return None
     with shards.at(queryset.db):
