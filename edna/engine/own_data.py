@@ -18,7 +18,7 @@ from typing import Any
 
 from django.apps import apps
 from django.core.exceptions import FieldDoesNotExist
-from django.db.models import BooleanField, ForeignKey, JSONField, Model
+from django.db.models import BooleanField, ForeignKey, JSONField, Model, Q
 
 from edna import clock, json_keys, registry
 from edna.coverage import same_table
@@ -157,9 +157,9 @@ def _present(graph: KeyGraph, mine: _Mine, placeholders: PlaceholderRows, *, usi
         table = table_of(model)
         names = [column.name for column in table.fields]
         seen: set[Row] = set()
-        for principals, whom, paths in _owners(model, me, there):
+        for principals, whom, paths, where in _owners(model, me, there):
             keys = [key_of(principals, reference, using=using) for reference in sorted(whom)]
-            selection = Selection.compile(model, [*table.key_names, *names], owners=paths, where=None, using=using)
+            selection = Selection.compile(model, [*table.key_names, *names], owners=paths, where=where, using=using)
             found = selection.run(owners=keys, params={}, using=using) if selection else []
             found_keys = [row[: len(table.key_names)] for row in found]
             seen |= placeholders.among(table.label, [*table.key_names, *names], found, found_keys)
@@ -175,19 +175,18 @@ def _models() -> set[type[Model]]:
     return models | {table_of(model).model for model in registry.principal_models()}
 
 
-def _owners(model: type[Model], me: _Mine, there: _Mine) -> Iterator[tuple[type[Model], set[str], list[str]]]:
-    """Of each principal model, whose rows are meant, and what leads to them."""
+def _owners(model: type[Model], me: _Mine, there: _Mine) -> Iterator[tuple[type[Model], set[str], list[str], Q | None]]:
+    """Of each principal model, whose rows are meant, what leads to them, and from which rows it does."""
     for principals in registry.principal_models():
         label = table_of(principals).label
-        own = [path for path, target in owners_of(model) if path == "" and same_table(target, principals)]
-        paths = [path for path, target in owners_of(model) if path and same_table(target, principals)]
-        for whom, owners in ((me.get(label), own), (there.get(label), paths)):
-            if whom and owners:
-                yield (
-                    principals,
-                    whom,
-                    [registry.owner_key(model, path or None, principal=principals) for path in owners],
-                )
+        owners: dict[tuple[bool, Q | None], list[str]] = {}
+        for path, target, where in owners_of(model):
+            if same_table(target, principals):
+                owners.setdefault((path == "", where), []).append(path)
+        for (is_own, where), paths in owners.items():
+            if whom := (me if is_own else there).get(label):
+                keys = [registry.owner_key(model, path or None, principal=principals) for path in paths]
+                yield principals, whom, keys, where
 
 
 def _leave_out_values_of_others(rows: list[dict[str, Any]]) -> None:

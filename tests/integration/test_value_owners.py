@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 from django.contrib.contenttypes.models import ContentType
 from django.db import connection
+from django.db.models import Q
 
 import edna
-from edna import Disguise, Keep, Modify, Reason, Remove
+from edna import Disguise, Keep, Modify, Param, Reason, Remove
 from edna.testing import Person, application_dump
 from tests.installed import installed, registered, registering
 from tests.integration.counter.models import Address, Answer, Customer, Entry, Regular, Remark, Ticket, Visit
@@ -314,6 +315,27 @@ def test_an_export_leaves_out_whom_else_a_row_names_by_value() -> None:
     )
     assert [row["left_out"] for row in (theirs, own)] == [["submitter_email"], []]
     assert own["columns"]["submitter_email"] == "carl@example.org"
+
+
+@pytest.mark.once
+@pytest.mark.parametrize(
+    "where",
+    [
+        Q(text="of a person"),
+        Q(text="of a person", pk=Param("number")),
+        Q(text="of a person") & ~Q(pk=Param("number")),
+    ],
+)
+def test_an_export_takes_a_value_for_somebody_only_where_the_step_does(where: Q) -> None:
+    """The same number may be an order's. What a parameter chooses does not matter: it is theirs, whether it is chosen or not."""
+    bea = customer("bea@example.org", rows=0)
+    for text in ("of a person", "of an order"):
+        Ticket.objects.create(nickname="bea", text=text)
+    named = disguise(Remove(Ticket, owner=edna.by_value("nickname", "nickname", principal=Customer), where=where))
+    named.params = {"number": int}
+    with registering(named), bea.unlock() as unlocked:
+        rows = [row["columns"]["text"] for row in edna.export(unlocked)["rows"] if row["model"] == "counter.ticket"]
+    assert rows == ["of a person"]
 
 
 @pytest.mark.parametrize("how", ["back", "no way back", "erased"])

@@ -10,12 +10,12 @@ from collections.abc import Callable
 from typing import Any
 
 from django.core.exceptions import FieldDoesNotExist
-from django.db.models import ForeignKey, Model, QuerySet
+from django.db.models import ForeignKey, Model, Q, QuerySet
 
 from edna import registry
 from edna.coverage import same_table
 from edna.errors import SpecError
-from edna.spec import Disguise
+from edna.spec import Disguise, Param
 from edna.value_owners import element_of, is_by_value
 
 #: Of a principal model, the primary keys of those for whom somebody speaks.
@@ -67,11 +67,17 @@ def owner_paths(model: type[Model]) -> list[str]:
     return owners if len(owners) == 1 else []
 
 
-def owners_of(model: type[Model]) -> list[tuple[str, type[Model]]]:
-    """What leads from a row to its owners, paths and values, each with the principal model that it leads to."""
-    found = [(path, _principal_model(model, path)) for path in owner_paths(model)]
+def owners_of(model: type[Model]) -> list[tuple[str, type[Model], Q | None]]:
+    """What leads from a row to its owners, paths and values, each with the principal model that it leads to; and of which rows it does.
+
+    A path leads there from each row. A value is somebody's in rows of the step's ``where`` alone: elsewhere the same number may be an
+    order's.
+    """
+    found: list[tuple[str, type[Model] | None, Q | None]] = [
+        (path, _principal_model(model, path), None) for path in owner_paths(model)
+    ]
     found += [
-        (owner, registry.principal_model_for(disguise))
+        (owner, registry.principal_model_for(disguise), _without_params(step.where))
         for disguise in registry.disguises().values()
         for step in disguise.steps()
         if same_table(step.model, model)
@@ -79,7 +85,21 @@ def owners_of(model: type[Model]) -> list[tuple[str, type[Model]]]:
         # A row that names somebody in a list, beside others, is not theirs.
         if is_by_value(owner) and element_of([owner]) is None
     ]
-    return [(path, principals) for path, principals in dict.fromkeys(found) if principals is not None]
+    return [(path, principals, where) for path, principals, where in dict.fromkeys(found) if principals is not None]
+
+
+def _without_params(where: Q | None) -> Q | None:
+    """What is chosen when the disguise is applied says nothing of whose a row is."""
+    if where is None or not _takes_params(where):
+        return where
+    if where.negated or where.connector != Q.AND:
+        return None
+    kept = [part for part in where.children if not _takes_params(Q(part))]
+    return Q(*kept) if kept else None
+
+
+def _takes_params(where: Q) -> bool:
+    return any(isinstance(part, Param) for part in where.flatten())
 
 
 @functools.lru_cache(maxsize=1024)
