@@ -17,6 +17,7 @@ from django.core.cache import cache
 from django.core.mail import EmailMessage
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.loader import render_to_string
+from django.template.response import TemplateResponse
 from django.utils.crypto import salted_hmac
 from django.utils.functional import Promise
 from django.utils.translation import gettext, gettext_lazy
@@ -72,8 +73,7 @@ class ShowsReceipt(Page):
         """``is_gone``: the account went with it, so that whose it was is logged out."""
         if is_gone:
             logout(self.request)
-        return self.show(
-            self.done_template_name,
+        context = self.get_context_data(
             title=gettext("Good-bye") if is_gone else gettext("It is done"),
             offer=offer,
             is_gone=is_gone,
@@ -81,6 +81,29 @@ class ShowsReceipt(Page):
             only_by_receipt=offer.only_by_receipt,
             **shown(receipt),
         )
+        plain = render_to_string("edna/receipt.txt", _facts(self, receipt))
+        return _ReceiptResponse(self.request, [self.done_template_name], context, plain=Shown(plain))
+
+
+class _ReceiptResponse(TemplateResponse):
+    """Nobody is ever shown the receipt again. So it is shown as plain text where the site's frame fails, as one may that counts on an
+    account of whoever is there: it is done already, and whose it was is logged out."""
+
+    def __init__(self, *args: Any, plain: Shown, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._plain = plain
+
+    @property
+    @sensitive_variables()
+    def rendered_content(self) -> str:
+        try:
+            return super().rendered_content
+        except Exception as error:
+            logger.exception(
+                "The page with a receipt failed, and the receipt was shown as plain text: %s", type(error).__name__
+            )
+            self.headers["Content-Type"] = "text/plain; charset=utf-8"
+            return str(self._plain)
 
 
 class MailForm(forms.Form):

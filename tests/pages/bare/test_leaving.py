@@ -52,6 +52,31 @@ def test_it_takes_the_password_and_ends_with_the_receipt(visitor: Visitor) -> No
     assert visitor.address.startswith("/login/")
 
 
+def counts_on_an_account(request: Any) -> dict[str, Any]:
+    """A context processor, as a site may have it."""
+    return {"city": request.user.profile.city} if not request.user.is_authenticated else {}
+
+
+def test_the_receipt_is_shown_where_the_sites_frame_fails(
+    visitor: Visitor, settings: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The account is gone already, and nobody shows the receipt a second time."""
+    [engine] = settings.TEMPLATES
+    options = engine["OPTIONS"]
+    processors = [*options["context_processors"], f"{__name__}.counts_on_an_account"]
+    settings.TEMPLATES = [{**engine, "OPTIONS": {**options, "context_processors": processors}}]
+    visitor.open(LEAVE)
+    visitor.press("Delete your account", password=PASSWORD)
+    assert visitor.status == 200
+    assert visitor.response.headers["Content-Type"].startswith("text/plain")
+    assert not is_here()
+    receipt = receipt_on(visitor)
+    assert edna.Receipt.parse(receipt).disguise == "club.leave"
+    assert "/privacy/back/" in visitor.text
+    assert "AttributeError" in caplog.text
+    assert receipt not in caplog.text
+
+
 def test_the_receipt_is_downloaded_and_mailed_a_few_times(visitor: Visitor) -> None:
     visitor.open(LEAVE)
     visitor.press("Delete your account", password=PASSWORD)
