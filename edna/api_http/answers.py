@@ -22,6 +22,7 @@ from edna.errors import (
     PrincipalAlreadyRegistered,
     RequestRefused,
     SequenceTaken,
+    SpecError,
     TooBusy,
     WrongCredentials,
 )
@@ -54,8 +55,9 @@ def refusal(error: EdnaError) -> HttpResponse:
     """``{"error": {"code": name of the class, "message": its sentence}}``. One that names a database is not told: which ones there are is
     nobody's business."""
     status: int = error.status if isinstance(error, RequestRefused) else status_of(type(error))
-    # In quotes, as every message has it: an alias may be an ordinary word.
-    names_one = any(repr(alias) in str(error) for alias in conf.databases())
+    # In quotes, as every message has it: an alias may be an ordinary word. What repeats a name that was sent names no database: hidden, it
+    # would say which names there are.
+    names_one = not isinstance(error, SpecError) and any(repr(alias) in str(error) for alias in conf.databases())
     message = f"{type(error).__name__}: nothing was changed." if names_one else str(error)
     response = answer({"error": {"code": type(error).__name__, "message": message}}, status=status)
     if status == HTTPStatus.METHOD_NOT_ALLOWED:

@@ -93,7 +93,7 @@ def json_view(
                 with at_home(request, key=key) if proved else nullcontext():
                     return answer(route(request, body))
             except EdnaError as error:
-                # Its sentence holds nothing that was sent, by the promise of `edna.errors`, and goes to nobody but the sender.
+                # Its sentence holds no secret and no value, by the promise of `edna.errors`, and goes to nobody but the sender.
                 return refusal(error)
             except Exception as error:
                 reports.scrub(error, request)

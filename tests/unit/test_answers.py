@@ -9,7 +9,7 @@ import pytest
 import edna
 from edna import conf
 from edna.api_http.answers import refusal
-from edna.errors import DatabaseNotChosen, EdnaError, PrincipalError
+from edna.errors import DatabaseNotChosen, EdnaError, InvalidParameters, PrincipalError
 
 
 @pytest.fixture(autouse=True)
@@ -28,6 +28,12 @@ def test_which_databases_there_are_is_not_told() -> None:
         pass
     assert said(unknown.value) == "DatabaseNotChosen: nothing was changed."
     assert "north" not in said(PrincipalError("This is in 'north', where nobody is."))
+
+
+@pytest.mark.parametrize("sent", ["north", "nxrth"])
+def test_what_was_sent_tells_nothing_of_databases(sent: str) -> None:
+    """A refusal that repeats it is the same for a name that is a database's."""
+    assert said(InvalidParameters(f"overrides: there is no column {sent!r}.")).startswith("overrides: there is no")
 
 
 def test_an_alias_that_is_a_word_of_the_sentence_hides_nothing() -> None:
