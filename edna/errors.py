@@ -133,7 +133,8 @@ class PrincipalHasDevices(PrincipalError):
 class UnregisteredOwners(PrincipalError):
     """Cause: a disguise for everybody met owners of rows who have no public key.
 
-    Remedy: run `manage.py edna_register --all --keys-file FILE`, or restrict the disguise so that it leaves those owners out.
+    Remedy: run `manage.py edna_register --all --keys-file FILE`, or restrict the disguise so that it leaves those owners out. If they
+    run the site, `EDNA["STAFF"]` says so; commands and jobs leave them out then, unless they are told `--include-staff`.
     """
 
 

@@ -40,6 +40,7 @@ from edna.engine.browser_slots import BrowserSlot as BrowserSlot
 from edna.engine.browser_slots import Found, Stretching
 from edna.engine.forwarding import table_history
 from edna.engine.graph import references
+from edna.engine.graph import staff as the_staff
 from edna.engine.history import SealedValues
 from edna.engine.planning.owners import several_may_own as several_may_own
 from edna.engine.planning.owners import tables_in_common
@@ -175,6 +176,11 @@ def note_act(action: str, *, operator: str, disguise: str = "", **details: int |
 def staff_among_everybody(name: str, *, params: Mapping[str, Any] | None = None) -> int:
     """How many of those who run the site own a row that ``name`` means. Reads only."""
     return disguise_and_reveal.staff_among_everybody(registry.get(name), params=params)
+
+
+def knows_staff(model: type[Model]) -> bool:
+    """Whether anything says who of a principal model runs the site: ``EDNA["STAFF"]``, or a column."""
+    return bool(the_staff.condition(model))
 
 
 def sealed_values(unlocked: Unlocked) -> SealedValues:

@@ -176,6 +176,29 @@ def _staff() -> Iterator[CheckMessage]:
             obj=_OBJECT,
             id="edna.E005",
         )
+    yield from _nobody_of_the_staff(configured)
+
+
+def _nobody_of_the_staff(configured: Mapping[str, Q]) -> Iterator[CheckMessage]:
+    """What is for everybody would remove whoever could put it right, and their log-in."""
+    users = apps.get_model(settings.AUTH_USER_MODEL)
+    if inner_door.knows_staff(users):
+        # Whoever runs the site is among the users; other principal models are for other people.
+        return
+    labels = [
+        model._meta.label
+        for model in principal_models()
+        if model._meta.label_lower not in configured and not inner_door.knows_staff(model)
+    ]
+    if labels:
+        named = ", ".join(f'"{label}": {{"is_admin": True}}' for label in labels)
+        yield Warning(
+            f'Nothing says who of {", ".join(labels)} runs the site: there is no column is_staff or is_superuser, and EDNA["STAFF"] does '
+            "not say it. What is for everybody (edna_disguise --all, a job) disguises administrators, too.",
+            hint=f'Name them: EDNA = {{..., "STAFF": {{{named}}}}}, with a column of yours; {{"pk__in": []}} where nobody runs the site.',
+            obj=_OBJECT,
+            id="edna.W005",
+        )
 
 
 def _can_be_filtered(model: type[Model], said: Q) -> bool:

@@ -122,7 +122,8 @@ def require_registered(disguise: type[Disguise], without_key: Collection[str], *
     if existing:
         raise UnregisteredOwners(
             f"{disguise.name}: {existing} owner(s) of the rows that it means have no key; "
-            "register them first (manage.py edna_register --all --keys-file FILE)."
+            "register them first (manage.py edna_register --all --keys-file FILE). If they run the site: who of them is of the staff says "
+            'EDNA["STAFF"], and only --include-staff (in Python staff=True) means those, too.'
         )
 
 

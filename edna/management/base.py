@@ -262,7 +262,7 @@ def add_disguise_arguments(parser: CommandParser) -> None:
     parser.add_argument(
         "--include-staff",
         action="store_true",
-        help='With --all: those who run the site, too (is_staff, or EDNA["STAFF"]); otherwise they are left out.',
+        help='With --all: those who run the site, too (is_staff or is_superuser, or EDNA["STAFF"]); otherwise they are left out.',
     )
     parser.add_argument(
         "--param",

@@ -87,6 +87,8 @@ pytestmark = pytest.mark.long
 ROOT = Path(__file__).resolve().parents[2]
 PRINCIPALS = ["Person", "Guest", "UnsignedPerson", "SmallPerson", "MoneyPerson", "Member", "Officer"]
 
+#: `STAFF` of a site whose users do not run it.
+NOBODY = {"websubmit.User": {"pk__in": []}}
 ANONYMOUS = {"author_email": "", "author_name": None}
 
 Run = Callable[..., list[CheckMessage]]
@@ -1097,6 +1099,7 @@ def with_setting(settings: Any, **values: Any) -> list[str]:
             {"STAFF": {"websubmit.User": Q(is_admin=True) | Q(email="x@x.org")}},
         ),
         ("E005", {"STAFF": {"websubmit.User": {"pk": "olga"}}}, {"STAFF": {"websubmit.User": {"pk__in": [1, 2]}}}),
+        ("W005", {"STAFF": {}}, {"STAFF": NOBODY}),
         ("W001", {"MAC_KEYS": []}, {"MAC_KEYS": ["k" * 32]}),
         ("W002", {"PSEUDOPRINCIPAL_KEYS": "sequence"}, {"PSEUDOPRINCIPAL_KEYS": "negative"}),
     ],

@@ -5,27 +5,32 @@ Reads the principal model only. Keeps: where nothing says who is of the staff, n
 
 from __future__ import annotations
 
-from django.core.exceptions import FieldDoesNotExist, FieldError, ValidationError
+from functools import reduce
+from operator import or_
+from typing import Final
+
+from django.core.exceptions import FieldError, ValidationError
 from django.db.models import BooleanField, Model, Q
 
 from edna import conditions, conf
 from edna.engine.graph.references import reference_of
 from edna.errors import ConfigurationError
 
+#: Django's names for it. A user model may have the second alone, as where nobody uses the admin site.
+_COLUMNS: Final = ("is_staff", "is_superuser")
+
 
 def condition(model: type[Model]) -> Q | None:
-    """What the rows of the staff have in common: by ``EDNA["STAFF"]``, or else by a column ``is_staff``.
+    """What the rows of the staff have in common: by ``EDNA["STAFF"]``, or else by the columns ``is_staff`` and ``is_superuser``.
 
-    None if neither says.
+    None if nothing says.
     """
     configured = conf.staff().get(model._meta.label_lower)
     if configured is not None:
         return configured
-    try:
-        field = model._meta.get_field("is_staff")
-    except FieldDoesNotExist:
-        return None
-    return Q(is_staff=True) if isinstance(field, BooleanField) else None
+    flags = {field.name for field in model._meta.concrete_fields if isinstance(field, BooleanField)}
+    said = [Q((column, True)) for column in _COLUMNS if column in flags]
+    return reduce(or_, said) if said else None
 
 
 def references(model: type[Model], *, using: str) -> set[str]:
