@@ -6,6 +6,7 @@ Keeps: nothing is given up without a page that says that it is final, and withou
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar, Final, cast
 
 from django import forms
@@ -15,8 +16,8 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.functional import Promise
 from django.utils.translation import gettext, gettext_lazy
 
-from edna import api, inner_door
-from edna.errors import EdnaError, ReceiptUnknown
+from edna import api, conf, inner_door
+from edna.errors import EdnaError, ReceiptUnknown, RevealRefused
 from edna.pages import handed, words
 from edna.pages.base import KeyPage, Shown
 from edna.pages.forms import HANDED, KeyForm
@@ -139,9 +140,9 @@ class BringBack(KeyPage):
         """Reveal; where a name was replaced, the password opens the key under the new one."""
         receipt, overrides = form.cleaned_data["receipt"], form.overrides()
         if not overrides:
-            return api.reveal(receipt, unlocked)
+            return self.reveal_with_account(receipt, unlocked)
         with transaction.atomic(using=unlocked.using):
-            outcome = api.reveal(receipt, unlocked, overrides=overrides)
+            outcome = self.reveal_with_account(receipt, unlocked, overrides=overrides)
             account: Any = api.principal(unlocked)
             password = form.cleaned_data["password"]
             if account is None:
@@ -151,6 +152,22 @@ class BringBack(KeyPage):
             elif password and hasattr(account, "get_username"):
                 api.change_password(unlocked, identifier=self.pages.identifier_of(account), password=password)
         return outcome
+
+    def reveal_with_account(self, receipt: api.Receipt, unlocked: api.Unlocked, **options: Any) -> api.Outcome:
+        """Nothing, if the account cannot come back: rows that stayed would say whose they are, while that person is still away. What was
+        done in chunks comes back in chunks, all the same."""
+        account = self.pages.model._meta.label_lower
+        sizes = {
+            entry.receipt: sum(entry.counts.values()) for entry in self.history(unlocked) if account in entry.counts
+        }
+        if 0 < sizes.get(receipt, 0) <= conf.chunk_rows():
+            try:
+                return api.reveal(receipt, unlocked, allow_partial=False, **options)
+            except RevealRefused as error:
+                outcome = cast(api.Outcome, error.outcome)
+                if any(row.model == account for row in outcome.held):
+                    return replace(outcome, restored={}, deferred={}, altered={}, dropped={})
+        return api.reveal(receipt, unlocked, **options)
 
     def read_by(self, receipt: api.Receipt) -> list[tuple[str, int, str, str]]:
         """How what was brought back was read by an audience meanwhile: name, how many together, month, reason."""

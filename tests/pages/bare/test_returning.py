@@ -10,9 +10,11 @@ from django.contrib.auth.models import User
 from django.core.cache import cache
 
 import edna
-from edna.testing import Person
+from edna.testing import Person, application_dump
+from tests.installed import registering
+from tests.pages.bare.club.disguises import Leave
 from tests.pages.bare.club.models import Comment, Note
-from tests.pages.bare.conftest import PASSWORD, a_browser
+from tests.pages.bare.conftest import PASSWORD, a_browser, join
 from tests.pages.bare.visitor import Visitor
 
 
@@ -74,6 +76,36 @@ def test_a_name_that_somebody_has_taken_is_replaced(away: Visitor, bea: Person) 
     assert "Your account is here, as beatrix." in page
     with edna.unlock(identifier="beatrix", password=PASSWORD) as unlocked:
         assert edna.principal(unlocked) == User.objects.get(username="beatrix")
+
+
+class LeaveRemarks(edna.Disguise):
+    name = "club.leave-remarks"
+    transformations = [
+        edna.Modify(Comment, owner="author", set={"text": "[gone]"}),
+        edna.Decorrelate(Comment, owner="author"),
+        *Leave.transformations[1:],
+    ]
+
+
+def test_nothing_comes_back_without_the_account(bea: Person) -> None:
+    """Rows that stayed would say whose they are, while that person is away."""
+    away = Visitor(a_browser())
+    note = Note.objects.create(author=join("carl").user, text="of carl")
+    Comment.objects.create(author=bea.user, note=note, text="bea to carl")
+    with registering(LeaveRemarks):
+        bea.disguise(LeaveRemarks.name)
+        User.objects.create_user("bea", password="finders keepers")
+        before = application_dump()
+        away.open("/privacy/return/")
+        page = away.press("Bring my account back", identifier="bea", password=PASSWORD)
+        assert "Somebody else has what was yours" in page
+        assert "This is back" not in page
+        assert application_dump() == before
+        given = {"instead-auth.user.username": "beatrix", "identifier": "bea", "password": PASSWORD}
+        assert "Your account is here, as beatrix." in away.press("Try again", **given)
+        assert Comment.objects.filter(author__username="beatrix", text="bea to carl").exists()
+        with bea.unlock() as unlocked:
+            assert edna.history(unlocked) == []
 
 
 def test_another_value_is_for_what_is_taken_alone(away: Visitor, bea: Person, monkeypatch: pytest.MonkeyPatch) -> None:
