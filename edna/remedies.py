@@ -8,24 +8,24 @@ nothing.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
-from django.contrib.auth.models import Group, Permission
 from django.core.exceptions import FieldDoesNotExist
-from django.db.models import PROTECT, ForeignKey, Model
+from django.db.models import PROTECT, Model
 
 from edna import coverage, registry
-from edna.coverage import Relation, Way, in_key, same_table, tables_of_object
+from edna.coverage import Relation, Way, in_key, tables_of_object
 from edna.errors import SpecError
+from edna.rights import Models as Models
+from edna.rights import grants
 from edna.spec import NOTHING, Decorrelate, Disguise, Keep, Modify, Remove, Transformation
 
 #: Paths through a dense schema are many. Whoever has as many steps to write as this wants another design.
 MOST_STEPS: Final = 400
 
 Step = Transformation | Keep
-Models = Collection[type[Model]]
 
 
 @dataclass(slots=True)
@@ -158,13 +158,6 @@ def is_of_principals(model: type[Model], principals: Models) -> bool:
     """Rows of the model, or their parents' or children's, are principals."""
     tables = tables_of_object(model._meta.concrete_model or model)
     return any(principal._meta.concrete_model in tables for principal in principals)
-
-
-def grants(model: type[Model], principals: Models) -> bool:
-    """Rows that tie a principal to one of Django's groups or permissions."""
-    related = [field.related_model for field in model._meta.local_fields if isinstance(field, ForeignKey)]
-    people = [each for each in related if isinstance(each, type) and any(same_table(each, who) for who in principals)]
-    return bool(people) and any(each in (Group, Permission) for each in related)
 
 
 def _comes_back(relation: Relation, remove: Remove) -> bool:

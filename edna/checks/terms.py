@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from django.core.checks import CheckMessage, Error, Warning
@@ -14,7 +15,7 @@ from edna.checks.settings import principal_models
 from edna.checks.steps import column_of, is_table, name_of, written, written_owner
 from edna.coverage import column_of_object, in_key, relations_to, tables_of_object
 from edna.naming import written_model
-from edna.remedies import grants
+from edna.rights import grants, grants_of_django, looks_like_rights
 from edna.spec import AS_IT_WAS, NOTHING, Disguise, Remove
 
 #: What Django's own users have, and names that nobody gives to anything else.
@@ -143,15 +144,28 @@ def _unsaid(disguise: type[Disguise], removals: Iterable[Remove]) -> Iterator[Ch
                 id="edna.W123",
             )
         elif not said and grants(step.model, principal_models()):
-            owner = written_owner(step.owners)
-            yield Warning(
-                f"{written(step)}: its rows of {step.model._meta.label} give people groups or permissions, and nothing says how they "
-                "come back: who left with them has them again after a return, even if everybody lost them meanwhile.",
-                hint=f"Write Remove({written_model(step.model)}{owner}, returning=edna.NOTHING); or edna.AS_IT_WAS if they are meant "
-                "to come back.",
-                obj=name_of(disguise),
-                id="edna.W123",
-            )
+            yield _rights_of_a_table(disguise, step, removals)
+
+
+def _rights_of_a_table(disguise: type[Disguise], step: Remove, removals: Iterable[Remove]) -> CheckMessage:
+    label, what = step.model._meta.label, f"{written_model(step.model)}{written_owner(step.owners)}"
+    if grants_of_django(step.model, principal_models()):
+        problem = f"its rows of {label} give people groups or permissions"
+    else:
+        names = ", ".join(looks_like_rights(step.model, principal_models()))
+        problem = f"its rows of {label} look like rights ({names})"
+    ending = [replace(each, returning=NOTHING) if each.model is step.model else each for each in removals]
+    if any(cannot_stay_away(disguise, replace(step, returning=NOTHING), ending)):
+        hint = f"Write Remove({what}, returning={{...}}) with values that give no right, or edna.AS_IT_WAS if they are meant to come back."
+    else:
+        hint = f"Write Remove({what}, returning=edna.NOTHING); or edna.AS_IT_WAS if they are meant to come back."
+    return Warning(
+        f"{written(step)}: {problem}, and nothing says how they come back: who left with them has them again after a return, even if "
+        "everybody lost them meanwhile.",
+        hint=hint,
+        obj=name_of(disguise),
+        id="edna.W123",
+    )
 
 
 def rights_of(model: type[Model]) -> list[Field[Any, Any]]:

@@ -16,6 +16,7 @@ from edna.coverage import Relation, same_table, tables_of_object
 from edna.naming import written_model
 from edna.personal_columns import Looks
 from edna.remedies import Step, is_of_principals
+from edna.rights import grants_of_django
 from edna.scaffold.draft import Draft, rights_of_others
 from edna.scaffold.kinds import NEVER_BACK, Kind, kind_of, on_delete_of
 from edna.spec import ANY_LEFT, NOTHING, Decorrelate, Keep, Modify, Remove
@@ -67,8 +68,18 @@ def _removed(draft: Draft, step: Remove) -> list[str]:
             "Rights. Decide: those of others about the account are in this table, too, so all come back. edna.NOTHING in each of its "
             "steps ends them, for the others as well."
         )
-    elif kind is Kind.RIGHTS:
+    elif kind is Kind.RIGHTS and grants_of_django(step.model, draft.principals):
         paragraphs.append("Through table: rights, which do not come back by themselves.")
+    elif kind is Kind.RIGHTS:
+        paragraphs.append(f"Through table: {_through(step.model)}. It looks like rights.")
+        if step.returning is NOTHING:
+            paragraphs.append(
+                "Decide: they do not come back. edna.AS_IT_WAS if they should, also where all others lost them meanwhile."
+            )
+        else:
+            paragraphs.append(
+                "Decide: they come back, as other rows need them. returning={...} says with which values."
+            )
     elif kind in (Kind.TOKEN, Kind.SESSION):
         what = "whoever has it can act as this person" if kind is Kind.TOKEN else "a new one begins when they are back"
         paragraphs.append(f"{kind.value.capitalize()}: {what}.")

@@ -6,14 +6,12 @@ Reads model definitions, never rows. A wrong guess is a wrong comment, or a row 
 from __future__ import annotations
 
 import enum
-import re
 from typing import Any, Final
 
-from django.apps import apps
-from django.db.models import CASCADE, DO_NOTHING, SET_DEFAULT, SET_NULL, CharField, ForeignKey, ManyToManyField, Model
+from django.db.models import CASCADE, DO_NOTHING, SET_DEFAULT, SET_NULL, CharField, ForeignKey, Model
 
 from edna.coverage import Relation
-from edna.remedies import Models, grants
+from edna.rights import Models, grants, relations_through, words_of
 
 
 class Kind(enum.Enum):
@@ -39,7 +37,6 @@ _HALVES: Final = {"grant", "grants", "confirmation", "verification"}
 _CODES: Final = {"code", "key", "token", "secret"}
 #: What somebody has, beside a password, to show who they are.
 _FACTORS: Final = {"device", "authenticator"}
-_WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")
 
 
 def kind_of(model: type[Model], *, principals: Models) -> Kind:
@@ -53,7 +50,7 @@ def kind_of(model: type[Model], *, principals: Models) -> Kind:
     for kind, names in _WORDS.items():
         if words & names:
             return Kind.FACTOR if kind is Kind.TOKEN and _is_of_a_factor(model) else kind
-    if is_through(model):
+    if relations_through(model):
         return Kind.THROUGH
     if any(field.unique and field.related_model in principals for field in model._meta.local_concrete_fields):
         return Kind.PROFILE
@@ -61,7 +58,7 @@ def kind_of(model: type[Model], *, principals: Models) -> Kind:
 
 
 def _words(model: type[Model]) -> set[str]:
-    return {word.lower() for word in _WORD.findall(model.__name__)}
+    return set(words_of(model.__name__))
 
 
 def _has_code(model: type[Model]) -> bool:
@@ -75,15 +72,6 @@ def _is_of_a_factor(model: type[Model]) -> bool:
     """Whether it belongs to a device and to nothing else: a code to type in when the telephone is lost."""
     targets = [field.related_model for field in model._meta.local_concrete_fields if isinstance(field, ForeignKey)]
     return bool(targets) and all(isinstance(each, type) and _words(each) & _FACTORS for each in targets)
-
-
-def is_through(model: type[Model]) -> bool:
-    """Whether a many-to-many relation uses it, hidden or by name."""
-    return any(
-        isinstance(field, ManyToManyField) and field.remote_field.through is model
-        for each in apps.get_models()
-        for field in each._meta.local_many_to_many
-    )
 
 
 def on_delete_of(relation: Relation) -> str:

@@ -50,6 +50,7 @@ from tests.unit.checks_app.models import (
     Card,
     Coin,
     Comment,
+    Crew,
     DatabasePin,
     Diary,
     Duel,
@@ -658,6 +659,21 @@ SPECS: dict[str, tuple[str, type[Disguise], type[Disguise]]] = {
         "W123",
         spec(Remove(Officer.groups.through, owner="officer")),
         spec(Remove(Officer.groups.through, owner="officer", returning=edna.NOTHING)),
+    ),
+    "a site's own groups that come back": (
+        "W123",
+        spec(Remove(Crew.members.through, owner="officer")),
+        spec(Remove(Crew.members.through, owner="officer", returning=edna.NOTHING)),
+    ),
+    "those whom a group has for admins, again": (
+        "W123",
+        spec(Remove(Crew.admins.through, owner="officer")),
+        spec(Remove(Crew.admins.through, owner="officer", returning=edna.AS_IT_WAS)),
+    ),
+    "a table between two others that gives nobody anything": (
+        "W123",
+        spec(Remove(Crew.admins.through, owner="officer")),
+        spec(Remove(Crew.fans.through, owner="officer")),
     ),
     # Columns
     "unique column": (

@@ -107,7 +107,7 @@ def test_each_kind_of_table_has_its_step_and_its_reason(write: Write) -> None:
         'Remove(AddressConfirmation, owner="patron", returning=edna.NOTHING)': "Token: ",
         'Remove(CodeToken, owner="device__patron")': "Second factor: it goes and comes back with its CodeDevice.",
         'Remove(ResearchGrant, owner="patron")': "Cascade: it goes with the account.",
-        'Remove(Team.members.through, owner="patron")': "Through table: Team.members.",
+        'Remove(Team.members.through, owner="patron", returning=edna.NOTHING)': "Through table: Team.members. It looks like rights.",
         'Remove(Patron.wishes.through, owner="patron")': "Through table: Patron.wishes.",
         'Remove(Swap, owner=["giver", "taker"])': "Shared: it goes when the last of these people leaves",
         'Remove(SwapNote, owner=["swap__giver", "swap__taker"])': "Cascade: it goes with its Swap.",

@@ -193,6 +193,14 @@ class Officer(Table):
     groups = models.ManyToManyField(Group)
 
 
+class Crew(Table):
+    """A site's own: who is in it may do more, and whom it has for admins yet more."""
+
+    members = models.ManyToManyField(Officer, related_name="teams")
+    admins = models.ManyToManyField(Officer, related_name="+")
+    fans = models.ManyToManyField(Officer, related_name="likes")
+
+
 class Agent(Person):
     """Principals who are something more."""
 
