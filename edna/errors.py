@@ -98,6 +98,14 @@ class ConstraintRefused(SpecError):
     """
 
 
+class PartsRefused(SpecError):
+    """Cause: `edna.disguise_all` was asked for parts (`atomic=False`), and this disguise cannot be done in parts without harm: an error
+    would lose receipts that are the only way back. Nothing was changed.
+
+    Remedy: the message says what is missing; or leave `atomic` as it is.
+    """
+
+
 # --- who is meant -----------------------------------------------------------------------------------------------------
 
 

@@ -36,7 +36,7 @@ from edna.engine.planning.scope import Scope
 from edna.engine.planning.steps import Plan, Target
 from edna.engine.principals import entries_of, identity_at_work, owners_of_rows
 from edna.engine.revealing import reveal as revealing
-from edna.errors import ConstraintRefused, DatabaseBusy, NotYours, PrincipalNotRegistered
+from edna.errors import ConstraintRefused, DatabaseBusy, NotYours, PartsRefused, PrincipalNotRegistered
 from edna.records.chain import chunks_of
 from edna.records.locator import Receipt
 from edna.registry import ByHand
@@ -47,6 +47,8 @@ from edna.store import Entry, serverkeys
 _STAYS = "The chunks that were done before stay as they are: `edna.history` shows them, and trying again does the rest."
 #: The same of everybody.
 _DISGUISED_STAY = "Who was disguised before stays so, and finds the receipt with their key."
+#: The same in mode client, where the server has no receipt.
+_HANDED_OVER_STAY = "Who was disguised before stays so; their receipts were handed over, and are the only way back."
 
 Result = TypeVar("Result")
 
@@ -284,14 +286,19 @@ def disguise_all(
         meant = those_meant(lock=False)
         # Before the first part: none of them is to be done that nothing tells of.
         note(len(meant))
-        receipts: list[Receipt] = []
-        keep = receipts.extend if hand_over is None else hand_over
-        everybody.disguise_in_parts(cls, meant, params=given, progress=progress, hand_over=keep, using=using)
-        return receipts
+        return everybody.disguise_in_parts(
+            cls, meant, params=given, progress=progress, hand_over=hand_over, using=using
+        )
 
     if atomic:
         return _applied(cls, in_one, using=using)
-    return _applied(cls, in_parts, using=None, stays=_DISGUISED_STAY)
+    by_client = (cls.locators or conf.locator_mode()) == "client"
+    if by_client and hand_over is None:
+        raise PartsRefused(
+            f"{cls.name} keeps its locators with the people (mode client): in parts, an error would lose the receipts of those who are "
+            "disguised by then, and so their data. Pass `hand_over=`. Nothing was changed."
+        )
+    return _applied(cls, in_parts, using=None, stays=_HANDED_OVER_STAY if by_client else _DISGUISED_STAY)
 
 
 def _applied(cls: type[Disguise], work: Callable[[], Result], *, using: str | None, stays: str = _STAYS) -> Result:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
-from django.db import IntegrityError
+from django.db import IntegrityError, OperationalError, connection
+from django.db.backends.base.base import BaseDatabaseWrapper
 
 import edna
 from apps.websubmit.models import Answer, Lecture, Question, User
 from edna import Receipt
+from edna.engine.chunks import disguise as chunks
 from edna.engine.chunks import everybody
 from edna.engine.disguising import execute
-from edna.errors import ConstraintRefused
+from edna.errors import ConstraintRefused, PartsRefused
 from edna.testing import application_dump
 from tests.support import (
     ANONYMISE_ALL,
@@ -207,6 +209,116 @@ def test_whoever_has_many_rows_is_disguised_alone_in_chunks(students: list[Stude
     Question.objects.filter(text="And?").delete()
     assert application_dump() == before
     assert edna_dump() == clean
+
+
+@pytest.mark.once
+def test_in_mode_client_parts_need_somebody_to_hand_receipts_to(
+    students: list[Student], parts_of_three: None, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An error in a later part would lose the only way back of all earlier ones."""
+    settings.EDNA = {**settings.EDNA, "LOCATORS": "client"}
+    with nothing_changes(), pytest.raises(PartsRefused, match="hand_over"):
+        edna.disguise_all(DELETE, atomic=False)
+    taken, real = Taken(), execute.execute
+
+    def fail_later(*args: Any, **kwargs: Any) -> Any:
+        if have_left() >= 3:
+            raise IntegrityError("a value of somebody's")
+        return real(*args, **kwargs)
+
+    monkeypatch.setattr(execute, "execute", fail_later)
+    with pytest.raises(ConstraintRefused, match="their receipts were handed over") as refused:
+        edna.disguise_all(DELETE, atomic=False, hand_over=taken)
+    assert "with their key" not in str(refused.value)
+    assert len(taken.receipts) == have_left() == 3
+
+
+@pytest.mark.once
+@pytest.mark.django_db(transaction=True)
+def test_a_part_whose_commit_is_refused_returns_its_receipts_once(
+    students: list[Student], parts_of_three: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A cluster says so at the COMMIT: the part is done again, and what the first attempt made opens nothing."""
+    real, refused = BaseDatabaseWrapper.commit, list[bool]()
+
+    def commit(self: BaseDatabaseWrapper) -> None:
+        if not refused and have_left():
+            refused.append(True)
+            raise OperationalError(1213, "Deadlock found when trying to get lock")
+        real(self)
+
+    monkeypatch.setattr(BaseDatabaseWrapper, "commit", commit)
+    receipts = edna.disguise_all(DELETE, atomic=False)
+    assert refused
+    assert sorted(map(str, receipts)) == sorted(str(entry.receipt) for each in students for entry in each.history())
+
+
+# Somebody who has more rows than a chunk
+
+
+def between_chunks(
+    monkeypatch: pytest.MonkeyPatch, students: Sequence[Student], work: Callable[[Student], object]
+) -> list[Student]:
+    """``work(student)``, as another process does it, once the first chunk of one is committed. Returns whom it was done for."""
+    met: list[Student] = []
+    real = chunks._Disguising._committed
+
+    def committed(self: Any, chunk: Callable[[], Any]) -> Any:
+        result = real(self, chunk)
+        if not met:
+            met.extend(each for each in students if str(each.user.pk) == str(self.target.entry.reference))
+            work(met[0])
+        return result
+
+    monkeypatch.setattr(chunks._Disguising, "_committed", committed)
+    return met
+
+
+@pytest.mark.once
+@pytest.mark.django_db(transaction=True)
+def test_the_receipt_of_a_large_one_is_handed_over_before_anything_of_it_stays(students: list[Student]) -> None:
+    """A full disk: nobody has lost anything that no receipt leads to."""
+    inside: list[bool] = []
+
+    def write(receipts: Sequence[Receipt]) -> None:
+        inside.append(connection.in_atomic_block)
+        raise OSError("No space left on device")
+
+    with cut_into_chunks(3), nothing_changes(), pytest.raises(OSError, match="No space left"):
+        edna.disguise_all(ANONYMISE_ALL, atomic=False, hand_over=write)
+    assert inside == [True]
+
+
+@pytest.mark.once
+@pytest.mark.django_db(transaction=True)
+def test_a_new_key_between_two_chunks_breaks_nothing_off(
+    students: list[Student], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken = Taken()
+
+    def rotate(student: Student) -> None:
+        with student.unlock() as unlocked:
+            student.secret_key = edna.rotate(unlocked, identifier=student.user.email, password="another").secret_key
+
+    met = between_chunks(monkeypatch, students, rotate)
+    with cut_into_chunks(3):
+        edna.disguise_all(ANONYMISE_ALL, atomic=False, hand_over=taken)
+    assert not Answer.objects.filter(author__is_anon=False).exists()
+    assert [entry.receipt in taken.receipts for entry in met[0].history()] == [True]
+    assert len(taken.receipts) == 8
+
+
+@pytest.mark.once
+@pytest.mark.django_db(transaction=True)
+def test_whoever_leaves_between_two_chunks_has_a_receipt_for_what_was_done(
+    students: list[Student], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken = Taken()
+    met = between_chunks(monkeypatch, students, lambda student: edna.disguise(DELETE, student.user, atomic=True))
+    with cut_into_chunks(3):
+        edna.disguise_all(ANONYMISE_ALL, atomic=False, hand_over=taken)
+    [anonymised] = [entry.receipt for entry in met[0].history() if entry.receipt.disguise == ANONYMISE_ALL]
+    assert anonymised in taken.receipts
 
 
 @pytest.mark.once

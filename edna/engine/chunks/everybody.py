@@ -8,19 +8,19 @@ references alone are in memory. The number of statements depends on parts and ta
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, TypeVar
 
 from edna import clock, conf, registry, store
 from edna.db import transactions
+from edna.engine.books import under_way
 from edna.engine.chunks import disguise as chunks
 from edna.engine.disguising import execute as disguising
 from edna.engine.graph.references import without_row
 from edna.engine.planning import plan as planning
 from edna.engine.planning.scope import Scope
 from edna.engine.planning.steps import Plan, Target
-from edna.errors import PrincipalNotRegistered
 from edna.records.locator import Receipt
 from edna.spec import Disguise
 
@@ -61,11 +61,13 @@ def disguise_in_parts(
     *,
     params: Params,
     progress: Progress | None,
-    hand_over: HandOver,
+    hand_over: HandOver | None,
     using: str,
-) -> None:
-    """Each part in a transaction of its own. Who has lost their row or their key meanwhile is left out."""
+) -> list[Receipt]:
+    """Each part in a transaction of its own. Who has lost their row or their key meanwhile is left out. Returns the receipts that were not
+    handed over: those of parts that are committed, for a part whose commit was refused is done again, and has others."""
     work = _Parts(cls, params, hand_over, using, divisible=chunks.are_possible(cls, using=using))
+    receipts: list[Receipt] = []
     done, size = 0, _AT_ONCE
     for batch in _batched(references, _AT_ONCE):
         waiting = batch
@@ -74,27 +76,32 @@ def disguise_in_parts(
             part = transactions.run(partial(work.first_of, some), using=using)
             if part.large is not None:
                 part = work.large(part.large)
+            if hand_over is None:
+                receipts += part.receipts
             # As many as fit are tried at once, and not everybody again.
             size = max(1, part.done) if part.over < {*some} else min(size * 2, _AT_ONCE)
             waiting, done = [each for each in waiting if each not in part.over], done + part.done
             if progress is not None:
                 progress(done, len(references))
+    return receipts
 
 
 @dataclass(frozen=True)
 class _Part:
-    """Who is ``over``, and how many of them are disguised; or, alone, who is too ``large`` for one transaction."""
+    """Who is ``over``, and how many of them are disguised; or, alone, who is too ``large`` for one transaction. ``receipts`` lead to all
+    that was done, be it a part of what somebody has who is gone."""
 
     over: Set[str]
     done: int = 0
     large: Target | None = None
+    receipts: Sequence[Receipt] = ()
 
 
 @dataclass(frozen=True)
 class _Parts:
     cls: type[Disguise]
     params: Params
-    hand_over: HandOver
+    hand_over: HandOver | None
     using: str
     divisible: bool
 
@@ -114,19 +121,68 @@ class _Parts:
         if plan is None:
             return _Part(set(), large=targets[0])
         receipts = disguising.execute(plan, now=clock.now(), using=self.using)
-        self.hand_over(receipts)
+        if self.hand_over is not None:
+            self.hand_over(receipts)
         left = {str(target.entry.reference) for target in targets[len(receipts) :]}
-        return _Part(set(references) - left, done=len(receipts))
+        return _Part(set(references) - left, done=len(receipts), receipts=receipts)
 
     def large(self, target: Target) -> _Part:
-        """One who has more rows, chunk by chunk."""
-        over = {str(target.entry.reference)}
-        try:
-            receipt = chunks.disguise(self.cls, target, params=self.params, everybody=True, using=self.using)
-        except PrincipalNotRegistered:  # somebody else has removed the account since
-            return _Part(over)
-        self.hand_over([receipt])
-        return _Part(over, done=1)
+        """One who has more rows, chunk by chunk. Whoever makes a new key between two of them is still the same."""
+        label, reference = target.entry.model, str(target.entry.reference)
+        chunk_by_chunk = _Large(self.cls, label, reference, self.params, self.hand_over, self.using)
+        while True:
+            done = chunks.disguise_one_of_many(
+                self.cls, target, chunk_by_chunk, params=self.params, everybody=True, using=self.using
+            )
+            now = [] if done else store.entries_by_reference(label, [reference], using=self.using)
+            if not now or now[0].public_key == target.entry.public_key:
+                # Somebody else may have removed the account since; what was done of it has its receipt.
+                return _Part({reference}, done=int(done), receipts=chunk_by_chunk.handed_over)
+            target = Target(now[0], (now[0],))
+
+
+@dataclass
+class _Large:
+    """Oversees the chunks of one person: their receipt is handed over in the transaction of the first one, since that one stays, whatever
+    becomes of the others. Another one follows if the chunks do not stay under one."""
+
+    cls: type[Disguise]
+    label: str
+    reference: str
+    params: Params
+    hand_over: HandOver | None
+    using: str
+    handed_over: list[Receipt] = field(default_factory=list)
+    #: In the transaction that is not committed yet.
+    now: Receipt | None = None
+
+    def begins(self) -> bool:
+        self.now = None
+        return True
+
+    def goes_on(self) -> bool:
+        return True
+
+    def ends(self) -> None:
+        pass
+
+    def done(self, receipt: Receipt | None) -> None:
+        receipt = receipt or self._under_way()
+        if receipt is None or receipt in self.handed_over:
+            return
+        self.now = receipt
+        if self.hand_over is not None:
+            self.hand_over([receipt])
+
+    def committed(self) -> None:
+        if self.now is not None:
+            self.handed_over.append(self.now)
+            self.now = None
+
+    def _under_way(self) -> Receipt | None:
+        [entry] = store.entries_by_reference(self.label, [self.reference], using=self.using)
+        first = under_way.noted(entry, self.cls.name, self.params)
+        return None if first is None else Receipt(self.cls.name, first)
 
 
 def plan_for_first(
