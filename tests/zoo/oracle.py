@@ -1128,7 +1128,7 @@ class Oracle:
         """Others have changed the value, and somebody whom the row did not let tell has put this very constant over that: nobody can tell
         it from one's own, and the old value comes back. It stands in the way of whoever came later, as a write of the application."""
         above = stack[stack.index(layer) + 1 :]
-        if stack[-1].value != layer.value or any(layer.person in {each.person, *each.told} for each in above):
+        if stack[-1].value != layer.value or any(layer.people & {*each.people, *each.told} for each in above):
             return False
         if any(map(self._is_handed, above)):
             return False  # that goes first
