@@ -68,6 +68,19 @@ def columns(where: Q) -> list[str]:
     return sorted(found)
 
 
+def fixed_columns(where: Q) -> set[str]:
+    """Those of which every row that it means has one value: that of a literal or a parameter. ``{"kind", "order__kind"}``."""
+    if where.negated or (where.connector != Q.AND and len(where.children) > 1):
+        return set()
+    found: set[str] = set()
+    for child in _parts(where):
+        if isinstance(child, Q):
+            found |= fixed_columns(child)
+        elif isinstance(child, tuple) and (isinstance(child[1], Param) or not hasattr(child[1], "resolve_expression")):
+            found.add(child[0].removesuffix("__exact"))
+    return found
+
+
 def _written_lookup(child: tuple[str, Any]) -> str:
     lookup, value = child
     return f'{lookup}=F("{value.name}")' if isinstance(value, F) else f"{lookup}={value!r}"

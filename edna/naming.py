@@ -101,6 +101,8 @@ def written_arguments(step: Transformation | Keep) -> list[str]:
         arguments.append(f"when={step.when!r}")
     if step.one_owner:
         arguments.append("one_owner=True")
+    if step.reads_whole_table:
+        arguments.append("reads_whole_table=True")
     if isinstance(step, Remove) and step.returning is not None:
         arguments.append(f"returning={written_value(step.returning)}")
     return arguments

@@ -114,12 +114,14 @@ class _Owned:
     Where no path leads to a person, `edna.by_value` and `edna.about` say who it is.
 
     ``one_owner`` says that each row has one owner, although the path could lead to several, as that from an address by the orders to
-    their customer. Changes nothing; silences the check.
+    their customer. ``reads_whole_table`` says that an owner by value needs no index, as of a small table. Both change nothing and
+    silence a check.
     """
 
     model: type[Model]
     owner: str | Sequence[str] | None = None
     one_owner: bool = field(default=False, kw_only=True)
+    reads_whole_table: bool = field(default=False, kw_only=True)
 
     @cached_property
     def owners(self) -> tuple[str, ...]:

@@ -160,17 +160,20 @@ def check_lists(**_: Any) -> list[CheckMessage]:
         if any(isinstance(step, Decorrelate) for step in steps):
             models |= dict.fromkeys(principal_models())
         models |= {step.model: None for step in steps if isinstance(step, Decorrelate | Modify)}
+    without = [
+        model._meta.label for model in models if not model._meta.ordering and any(map(_is_postgresql, homes_of(model)))
+    ]
+    if not without:
+        return []
     return [
         Warning(
-            f"{model._meta.label} has no Meta.ordering: PostgreSQL shows lists of it in the order in which rows were written, so that "
-            "what one disguise has written stands side by side, for everybody who sees a page of it.",
-            hint='Give it one by a column that tells nothing, ordering = ("pk",) for example; or order all its lists, and silence this '
-            "check. Run edna_scrub regularly.",
-            obj=model,
+            f"No Meta.ordering: {', '.join(sorted(without))}. PostgreSQL shows lists of these in the order in which rows were written, so "
+            "that what one disguise has written stands side by side, for everybody who sees a page of it.",
+            hint='Give each one by a column that tells nothing, ordering = ("pk",) for example. Of a package\'s models, see that the '
+            "pages that list them order them, and silence this check once the others have an order. Run edna_scrub regularly.",
+            obj="models",
             id="edna.W061",
         )
-        for model in models
-        if not model._meta.ordering and any(map(_is_postgresql, homes_of(model)))
     ]
 
 

@@ -1,17 +1,22 @@
-"""Checks of owners by value: what is compared is there and can be, is one person's, has an index, and is no pseudoprincipal's."""
+"""Checks of owners by value: what is compared is there and can be, is one person's, has an index, and is no pseudoprincipal's.
+
+A little long: each of these looks at the same columns, and what an index is of use for goes by how they are compared.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 from django.core.checks import CheckMessage, Error, Warning
 from django.core.exceptions import FieldDoesNotExist
 from django.db import connections
-from django.db.models import Field, ForeignKey, JSONField, Model, UniqueConstraint
-from django.db.models.functions import Lower
+from django.db.models import F, Field, ForeignKey, JSONField, Model, UniqueConstraint
+from django.db.models.expressions import OrderBy
+from django.db.models.functions import Lower, Upper
 
-from edna import registry
+from edna import conditions, registry
 from edna.checks.settings import homes_of, principal_models
 from edna.coverage import same_table, unique_groups
 from edna.element_steps import require_own_elements
@@ -74,39 +79,83 @@ def check_owner(step: Transformation, owner: str, what: str, obj: str) -> Iterat
                 obj=obj,
                 id="edna.E130",
             )
-    if not step.one_owner and not _is_one_persons([their.column for their in theirs], ignore_case=match.ignore_case):
-        names = ", ".join(f"{their.column.model._meta.label}.{their.column.name}" for their in theirs)
-        yield Warning(
-            f"{what}: several people may have the same {names}. Each of them owns these rows; whoever applies the disguise first takes "
-            "them from the others too.",
-            hint="Make the column unique. If your site sees to it that no two people have the same, say so in the step, beside owner: "
-            "one_owner=True.",
-            obj=obj,
-            id="edna.W106",
+    if not step.one_owner:
+        yield from _one_persons([their.column for their in theirs], match.ignore_case, what, obj)
+    if not step.reads_whole_table:
+        yield from _without_an_index(step, owner, columns, match, what, obj)
+
+
+def _one_persons(theirs: Sequence[Field[Any, Any]], ignore_case: bool, what: str, obj: str) -> Iterator[CheckMessage]:
+    names = ", ".join(f"{their.model._meta.label}.{their.name}" for their in theirs)
+    if _is_one_persons(theirs, ignore_case=ignore_case):
+        return
+    hint = "Make the column unique."
+    if not (ignore_case and _is_one_persons(theirs, ignore_case=False)):
+        problem = f"several people may have the same {names}"
+    elif any(
+        _folded_by(Upper, each.expressions) & {their.name for their in theirs} for each in _unique(theirs[0].model)
+    ):
+        problem = (
+            f"{names} is unique in upper case, and compared in lower case here: several people may have one that is the same but for "
+            "a letter such as the sign for kelvin, whose lower case is that of K"
         )
+        hint = "Add UniqueConstraint(Lower(...))."
+    else:
+        problem = (
+            f"{names} is unique, but for upper and lower case: several people may have one that differs in that alone"
+        )
+        hint = "Add UniqueConstraint(Lower(...)), or leave ignore_case out."
+    yield Warning(
+        f"{what}: {problem}. Each of them owns these rows; whoever applies the disguise first takes them from the others too.",
+        hint=f"{hint} If your site sees to it that no two people have the same, say so in the step, beside owner: one_owner=True.",
+        obj=obj,
+        id="edna.W106",
+    )
+
+
+def _without_an_index(
+    step: Transformation, owner: str, columns: Sequence[Field[Any, Any]], match: Any, what: str, obj: str
+) -> Iterator[CheckMessage]:
+    decide = "If the table is small, or not yours, say so in the step, beside owner: reads_whole_table=True."
+    label, name = columns[0].model._meta.label, columns[0].name
     if isinstance(match, ByElement):
         if not _has_lists_index(columns[0]):
             yield Warning(
-                f"{what}: no index finds who is named within {columns[0].model._meta.label}.{columns[0].name}. Each time the disguise is "
-                "applied, the whole table is read.",
-                hint="On PostgreSQL, a GinIndex of a JSON column does, if case counts. If the table is small, silence this check; "
-                "else keep those people in a table of their own, a row for each.",
+                f"{what}: no index finds who is named within {label}.{name}. Each time the disguise is applied, the whole table is read.",
+                hint=f"On PostgreSQL, a GinIndex of a JSON column does, if case counts. {decide} "
+                "Else keep those people in a table of their own, a row for each.",
                 obj=obj,
                 id="edna.W131",
             )
-    elif not any(_is_indexed(column, ignore_case=match.ignore_case) for column in columns):
-        column = columns[0]
-        index = f'models.Index(Lower("{column.name}"), name="...")'
-        index = (
-            index if _needs_folding(columns, match) else f'models.Index(fields=["{column.name}"]) (or db_index=True)'
-        )
-        yield Warning(
-            f"{what}: no index of {column.model._meta.label} begins with {column.name}, by which its rows are found. Each time "
-            "the disguise is applied, the whole table is read.",
-            hint=f"Add {index} to the model. If the table is small, or not yours, silence this check.",
-            obj=obj,
-            id="edna.W131",
-        )
+        return
+    if _is_indexed(columns, fixed=_fixed(step, owner, columns[0].model), ignore_case=match.ignore_case):
+        return
+    folding = _needs_folding(columns, match)
+    index = f'models.Index(Lower("{name}"), name="...")' if folding else f'models.Index(fields=["{name}"])'
+    beside = [] if folding else [" (or db_index=True)"]
+    if folding and any(name in _folded_by(Upper, each) for each in _expressions(columns[0].model)):
+        beside = [" (the one over Upper(...) is of no use: the statement compares lower case)"]
+    elif folding and _is_indexed(columns, fixed=set(), ignore_case=False):
+        beside = [f" (the one of {name} itself is of no use: the statement compares lower case)"]
+    yield Warning(
+        f"{what}: no index of {label} begins with {f'Lower({name})' if folding else name}, by which its rows are found. Each time the "
+        "disguise is applied, the whole table is read.",
+        hint=f"Add {index} to the model{''.join(beside)}. {decide}",
+        obj=obj,
+        id="edna.W131",
+    )
+
+
+def _fixed(step: Transformation, owner: str, model: type[Model]) -> set[str]:
+    """Columns of the row with the value that have one value by the step's condition: an index may begin with them, too."""
+    path, _ = parsed(owner)
+    prefix = f"{path}__" if path else ""
+    found: set[str] = set()
+    for name in conditions.fixed_columns(step.where) if step.where is not None else ():
+        if name.startswith(prefix):
+            with suppress(FieldDoesNotExist):
+                found.add(model._meta.get_field(name.removeprefix(prefix)).name)
+    return found
 
 
 def _element(
@@ -239,7 +288,7 @@ def _is_one_persons(columns: Sequence[Field[Any, Any]], *, ignore_case: bool) ->
     names = {column.name for column in columns}
     model = columns[0].model
     if ignore_case and not _folds(model) and any(map(is_text, columns)):
-        return any(_lowered(constraint.expressions) & names for constraint in _unique(model))
+        return any(_folded_by(Lower, constraint.expressions) & names for constraint in _unique(model))
     groups = [*unique_groups(model), *((column.name,) for column in columns if column.unique)]
     return any(names.issuperset(group) for group in groups)
 
@@ -255,11 +304,19 @@ def _has_lists_index(column: Field[Any, Any]) -> bool:
     return any(type(each).__name__ == "GinIndex" and column.name in each.fields for each in column.model._meta.indexes)
 
 
-def _lowered(expressions: Sequence[Any]) -> set[str]:
-    """The columns that are in lower case in the first place of an index."""
-    first = expressions[0] if expressions else None
-    first = getattr(first, "expression", first) if not isinstance(first, Lower) else first
-    return {source.name for source in first.get_source_expressions()} if isinstance(first, Lower) else set()
+def _folded_by(function: type[Lower | Upper], expressions: Sequence[Any]) -> set[str]:
+    """The columns that are in lower case, or in upper case, in the first place of an index."""
+    folded, name = _part(expressions[0]) if expressions else (None, "")
+    return {name} if folded is function else set()
+
+
+def _part(expression: Any) -> tuple[type[Lower | Upper] | None, str]:
+    """What stands in a place of an index: a column, in lower or upper case; no name where it is something else."""
+    expression = getattr(expression, "expression", expression) if isinstance(expression, OrderBy) else expression
+    function = next((each for each in (Lower, Upper) if isinstance(expression, each)), None)
+    if function is not None:
+        (expression,) = expression.get_source_expressions()
+    return (function, expression.name) if isinstance(expression, F) else (function, "")
 
 
 def _folds(model: type[Model]) -> bool:
@@ -270,15 +327,35 @@ def _needs_folding(columns: Sequence[Field[Any, Any]], match: ByValue) -> bool:
     return match.ignore_case and all(map(is_text, columns)) and not _folds(columns[0].model)
 
 
-def _is_indexed(column: Field[Any, Any], *, ignore_case: bool) -> bool:
-    meta = column.model._meta
-    if ignore_case and is_text(column) and not _folds(column.model):
-        expressions = [index.expressions for index in meta.indexes] + [
-            each.expressions for each in _unique(column.model)
-        ]
-        return any(column.name in _lowered(each) for each in expressions)
-    groups = [tuple(index.fields) for index in meta.indexes]
-    groups += [tuple(each.fields) for each in meta.constraints if isinstance(each, UniqueConstraint)]
-    groups += [tuple(each) for each in meta.unique_together]
-    first = {group[0].lstrip("-") for group in groups if group}
-    return bool(getattr(column, "db_index", False)) or column.unique or column.name in first
+def _is_indexed(columns: Sequence[Field[Any, Any]], *, fixed: set[str], ignore_case: bool) -> bool:
+    """Whether an index begins with one of the columns, as they are compared; before it, with what has one value at that."""
+    model = columns[0].model
+    texts = ignore_case and not _folds(model)
+    wanted = {(Lower if texts and is_text(column) else None, column.name) for column in columns}
+    before = {(None, name) for name in fixed}
+    for places in _indexes(model):
+        for place in places:
+            if place in wanted:
+                return True
+            if place not in before:
+                break
+    return False
+
+
+def _indexes(model: type[Model]) -> Iterator[list[tuple[type[Lower | Upper] | None, str]]]:
+    for column in model._meta.local_concrete_fields:
+        if column.unique or getattr(column, "db_index", False):
+            yield [(None, column.name)]
+    groups = [tuple(index.fields) for index in model._meta.indexes]
+    groups += [tuple(each.fields) for each in model._meta.constraints if isinstance(each, UniqueConstraint)]
+    groups += [tuple(each) for each in model._meta.unique_together]
+    for group in groups:
+        yield [(None, name.lstrip("-")) for name in group]
+    yield from ([_part(each) for each in expressions] for expressions in _expressions(model))
+
+
+def _expressions(model: type[Model]) -> list[Sequence[Any]]:
+    constraints = [each for each in model._meta.constraints if isinstance(each, UniqueConstraint)]
+    return [index.expressions for index in model._meta.indexes] + [
+        each.expressions for each in constraints if each.condition is None
+    ]

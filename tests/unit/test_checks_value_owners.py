@@ -9,6 +9,9 @@ import pytest
 from django.contrib import admin
 from django.contrib.admin.models import LogEntry
 from django.core.checks import run_checks
+from django.db import connection
+from django.db.models import F, Index, Q, UniqueConstraint
+from django.db.models.functions import Lower, Upper
 
 import edna
 from edna import Decorrelate, Disguise, Modify, Remove, placeholders, value_owners
@@ -73,6 +76,11 @@ def found(*steps: Any) -> dict[str, str]:
         ),
         ("W131", [Modify(Ticket, owner=BY_NAME, set={"text": ""})], [Modify(Ticket, owner=FOLDED, set={"text": ""})]),
         (
+            "W131",
+            [Modify(Ticket, owner=BY_NAME, set={"text": ""})],
+            [Modify(Ticket, owner=BY_NAME, set={"text": ""}, reads_whole_table=True)],
+        ),
+        (
             "W132",
             [Remove(Ticket, owner=[BY_EMAIL, "assigned_to"])],
             [
@@ -88,6 +96,57 @@ def test_checks_say_what_is_wrong(wrong: str, steps: list[Any], right: list[Any]
     assert f"edna.{wrong}" in found(*steps)
     if right is not None:
         assert f"edna.{wrong}" not in found(*right)
+
+
+def test_an_index_may_begin_with_what_the_condition_fixes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Ticket._meta, "indexes", [Index(fields=["text", "assigned_to", "-nickname"], name="i")])
+
+    def said(where: Q) -> bool:
+        return "edna.W131" in found(Modify(Ticket, owner=BY_NAME, where=where, set={"text": ""}))
+
+    assert not said(Q(text="user", assigned_to_id=edna.Param("whose")))
+    assert not said(Q(text__exact="user") & Q(Q(assigned_to=None), pk__gt=3))
+    for where in (Q(text="user"), Q(text="user") | Q(assigned_to=3), ~Q(text="user", assigned_to=3)):
+        assert said(where), where
+    assert said(Q(text__gt="user", assigned_to=3))
+    assert said(Q(text=F("nickname"), assigned_to=3))
+    monkeypatch.setattr(Ticket._meta, "indexes", [Index(F("text"), Lower("submitter_email").asc(), name="i")])
+    assert "edna.W131" not in found(Modify(Ticket, owner=FOLDED, where=Q(text="user"), set={"nickname": ""}))
+    assert "edna.W131" in found(Modify(Ticket, owner=FOLDED, set={"nickname": ""}))
+
+
+@pytest.mark.every_database
+def test_what_is_in_upper_case_is_of_no_use_to_a_statement_that_compares_lower_case(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """MariaDB and MySQL compare without regard to case by themselves, along any index."""
+    folds = connection.vendor == "mysql"
+
+    def said() -> dict[str, str]:
+        with registering(disguise(Modify(Ticket, owner=FOLDED, set={"text": ""}))):
+            return {
+                str(each.id): f"{each.msg} {each.hint}"
+                for each in run_checks(tags=["edna"])
+                if "Sample" in str(each.obj)
+            }
+
+    assert ("edna.W106" in said()) is not folds
+    monkeypatch.setattr(Ticket._meta, "indexes", [Index(Upper("submitter_email"), name="i")])
+    monkeypatch.setattr(Customer._meta, "constraints", [UniqueConstraint(Upper("email"), name="u")])
+    if folds:
+        assert said() == {}
+        return
+    told = said()
+    assert "unique in upper case, and compared in lower case here" in told["edna.W106"]
+    assert "the one over Upper(...) is of no use" in told["edna.W131"]
+    monkeypatch.setattr(Ticket._meta, "indexes", [])
+    monkeypatch.setattr(Customer._meta, "constraints", [])
+    told = said()
+    assert "is unique, but for upper and lower case" in told["edna.W106"]
+    assert "the one of submitter_email itself is of no use" in told["edna.W131"]
+    monkeypatch.setattr(Ticket._meta, "indexes", [Index(Lower("submitter_email"), name="i")])
+    monkeypatch.setattr(Customer._meta, "constraints", [UniqueConstraint(Lower("email"), name="u")])
+    assert said() == {}
 
 
 def test_the_admins_history_of_people_is_covered_by_what_its_hint_says() -> None:
