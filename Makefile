@@ -48,7 +48,8 @@ test-quick: $(VENV)/.dev ## Run the quick part of the suite on SQLite only, on a
 
 test-deep: $(VENV)/.dev ## Go through every history of up to five acts, tell thousands of new stories about the zoo (tests/properties), on SQLite, kill at every step, and mutate 100,000 bags: hours
 	@EDNA_ACTS=5 $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal tests/properties/test_every_history.py tests/properties/test_all_left_histories.py $(PYTEST)
-	@EDNA_ZOO_EXAMPLES=$(EXAMPLES) EDNA_ZOO_STEPS=40 EDNA_RANDOM_EXAMPLES=1 $(BIN)/python -m pytest -q tests/properties/test_zoo_model.py $(PYTEST)
+	@EDNA_ZOO_EXAMPLES=$(EXAMPLES) EDNA_ZOO_STEPS=40 EDNA_RANDOM_EXAMPLES=1 $(BIN)/python -m pytest -q tests/properties/test_zoo_model.py -k 'not part' $(PYTEST)
+	@EDNA_ZOO_PARTS=$(EXAMPLES) EDNA_ZOO_EXAMPLES=20 EDNA_ZOO_STEPS=20 EDNA_RANDOM_EXAMPLES=1 $(BIN)/python -m pytest -q -n $(WORKERS) tests/properties/test_zoo_model.py -k part $(PYTEST)
 	@EDNA_RANDOM_EXAMPLES=1 $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal $$(grep -l '^from hypothesis' tests/*/test_*.py | grep -v 'test_zoo_model\|test_description') $(PYTEST)
 	@EDNA_DEEP=1 $(BIN)/python -m benchmarks.kit.servers run --databases $(DATABASES) -- python -m pytest -q tests/faults $(PYTEST)
 	@EDNA_HTTP_EXAMPLES=300 EDNA_RANDOM_EXAMPLES=1 $(BIN)/python -m pytest -q tests/custody/test_description.py $(PYTEST)

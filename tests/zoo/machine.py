@@ -73,6 +73,8 @@ class Habitat(RuleBasedStateMachine):
     #: What people make, by drawing: the models of which there are rows.
     made: ClassVar[tuple[type[Model], ...]]
     disguises: ClassVar[tuple[type[Disguise], ...]]
+    #: Those of them that stories are about, if not about all.
+    offered: ClassVar[tuple[type[Disguise], ...]] = ()
     people: ClassVar[int] = 3
     #: One more, who has no key.
     stranger: ClassVar[bool] = False
@@ -334,7 +336,7 @@ class Habitat(RuleBasedStateMachine):
         person = self.someone(who)
         if person is None:
             return
-        cls = self.disguises[which % len(self.disguises)]
+        cls = self.drawn(which)
         params = {name: data.draw(few) for name in cls.params}
         self.disguise_one(person, cls, params, with_key=with_key and self.may_take_key(), crash=crash, chunk=chunk)
 
@@ -368,6 +370,10 @@ class Habitat(RuleBasedStateMachine):
             )
             self.oracle.apply(effects, receipts, [person.pk], self.look())
 
+    def drawn(self, which: int) -> type[Disguise]:
+        offered = self.offered or self.disguises
+        return offered[which % len(offered)]
+
     def may_take_key(self) -> bool:
         return True
 
@@ -376,7 +382,7 @@ class Habitat(RuleBasedStateMachine):
 
     @rule(which=numbers, crash=crashes, data=st.data())
     def disguise_all(self, which: int, crash: int | None, data: Any) -> None:
-        choices = [cls for cls in self.disguises if cls.applies_to == "staff"]
+        choices = [cls for cls in self.offered or self.disguises if cls.applies_to == "staff"]
         if not choices:
             return
         cls = choices[which % len(choices)]
