@@ -149,12 +149,13 @@ class UnregisteredOwners(PrincipalError):
 class EntryForged(PrincipalError):
     """Cause: an entry does not carry this site's tag: whose key it is was written or changed past edna, perhaps so that what is sealed
     next can be opened by somebody else, or so that somebody's key speaks for a person who is not theirs. Or it was written under a
-    server key that is not in `EDNA["MAC_KEYS"]` now. Or, of somebody who was removed, it has another ML-KEM half than belongs to their
-    key. Nothing is sealed to it, nobody speaks for whom it names, and nothing was changed.
+    server key that is not in `EDNA["MAC_KEYS"]` now. Or it was tagged in another of several databases, or while there was one. Or, of
+    somebody who was removed, it has another ML-KEM half than belongs to their key. Nothing is sealed to it, nobody speaks for whom it
+    names, and nothing was changed.
 
     Remedy: put a missing key back into `EDNA["MAC_KEYS"]`, behind the present one, and run `manage.py edna_vouch`; then it can go.
-    Otherwise find out who wrote to the table, and restore the row that the message names from a backup; if it is right as it is,
-    `manage.py edna_vouch --entry` says so.
+    Of several databases, docs/howto-shards.md says what to vouch for. Otherwise find out who wrote to the table, and restore the row
+    that the message names from a backup; if it is right as it is, `manage.py edna_vouch --entry` says so.
     """
 
 

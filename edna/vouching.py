@@ -20,6 +20,7 @@ from edna.engine.books.beside import KeyStatistic
 from edna.engine.files import file_tasks
 from edna.store import inspection, serverkeys
 from edna.store import vouching as store
+from edna.store.vouching import ALONE as ALONE
 from edna.store.vouching import Found, Tagged
 
 _FILES: Final = ("waiting file", "waiting files")
@@ -33,12 +34,23 @@ class Vouched:
     """By kind of row, and what people call it. What is ``wrong`` was vouched for if that was asked for, and is else as it was."""
 
     as_they_are: bool
+    #: The former alias of whose rows was asked for, or `ALONE`.
+    formerly: str | None = None
     found: dict[str, Found] = field(default_factory=dict)
     words: dict[str, tuple[str, str]] = field(default_factory=dict)
 
     @property
     def wrong(self) -> int:
         return sum(each.wrong for each in self.found.values())
+
+    @property
+    def elsewhere(self) -> int:
+        return sum(each.elsewhere for each in self.found.values())
+
+    @property
+    def left(self) -> int:
+        """How many have no right tag, and were left as they are."""
+        return 0 if self.as_they_are else self.wrong - sum(each.vouched for each in self.found.values())
 
     @property
     def tagged(self) -> int:
@@ -57,31 +69,34 @@ def vouch(
     as_they_are: bool = False,
     entry: int | None = None,
     job: int | None = None,
+    formerly: str | None = None,
     operator: str = "",
     progress: Progress | None = None,
 ) -> Vouched:
     """Tag anew what is tagged under an older key of the server; ``as_they_are``, also what has no right tag.
 
-    All rows, and what other applications keep under an older key and need nobody for; or one entry, or one job with its list.
+    All rows, and what other applications keep under an older key and need nobody for; or one entry, or one job with its list. With
+    ``formerly``, an alias or `ALONE`, also those that carry the right tag of that database, or of when the site had one alone.
 
     Raises:
         ServerKeyUnknown: the database does not know the server's first key.
     """
-    using, done = registry.database(), Vouched(as_they_are)
+    using, done = registry.database(), Vouched(as_they_are, formerly)
     serverkeys.require(using=using)
     for tagged in _wanted(entry, job):
         found = done.found[tagged.kind] = Found()
         for page in store.pages(tagged, using=using):
-            found.add(transactions.run(partial(_tag, tagged, page, as_they_are, using), using=using))
+            found.add(transactions.run(partial(_tag, tagged, page, as_they_are, using, formerly), using=using))
             if progress is not None:
                 progress(tagged.kind, found.looked_at)
     if entry is None and job is None:
         for kept in (kept for further in beside.further() for kept in further.renew(using=using)):
             done.found[kept.kind], done.words[kept.kind] = kept.found, kept.words
     if done.tagged:
-        counts: dict[str, int] = {kind: found.tagged for kind, found in done.found.items()}
-        wrong = done.wrong if as_they_are else 0
-        acts.add("vouch", operator=operator, disguise="", **counts, wrong=wrong)
+        counts: dict[str, int | str] = {kind: found.tagged for kind, found in done.found.items()}
+        if formerly is not None:
+            counts["formerly"] = formerly or "one alone"
+        acts.add("vouch", operator=operator, disguise="", **counts, wrong=done.wrong - done.left)
     return done
 
 
@@ -165,6 +180,12 @@ def _tags_of_slots(key: PublicKey, peppers: Sequence[bytes]) -> Iterator[tuple[b
         yield from ((stored_tag(key, kind=kind, pepper=pepper), place) for kind in KINDS)
 
 
+def some_of_one_database(*, using: str) -> bool:
+    """Whether entries that are there were tagged while the site had one database, and nobody has vouched for them since; of a few, in one
+    statement or two. Never where the site has one."""
+    return store.any_tagged_alone(store.entries(), using=using)
+
+
 def in_words(numbers: Mapping[str, int], words: Mapping[str, tuple[str, str]] | None = None) -> str:
     """ "3 public keys and 1 job", of what there is any."""
     words = words or known_words()
@@ -191,5 +212,5 @@ def _wanted_at_migrate() -> list[Tagged]:
     return [store.entries(), *beside.kept().tagged()]
 
 
-def _tag(tagged: Tagged, page: list[int], as_they_are: bool, using: str) -> Found:
-    return store.tag(tagged, page, wrong_too=as_they_are, using=using)
+def _tag(tagged: Tagged, page: list[int], as_they_are: bool, using: str, formerly: str | None) -> Found:
+    return store.tag(tagged, page, wrong_too=as_they_are, using=using, formerly=formerly)

@@ -102,11 +102,10 @@ def _for_there(using: str) -> str:
 
 
 def _data(row: Any, *, using: str) -> bytes:
-    return _said(*(getattr(row, column) for column in _OVER[type(row)][1]), using=using)
+    return _said(*(getattr(row, column) for column in _OVER[type(row)][1]), database=shards.named(using))
 
 
-def _said(*columns: Any, using: str) -> bytes:
-    database = shards.named(using)
+def _said(*columns: Any, database: str | None) -> bytes:
     said: Any = [_plain(each) for each in columns]
     return values.encode(said if database is None else [*said, database])
 

@@ -11,7 +11,7 @@ from django.core.checks import CheckMessage, Error, Warning
 from django.db import DatabaseError, connections, router
 from django.db.models import Model
 
-from edna import conf, registry, serverkeys
+from edna import conf, registry, serverkeys, vouching
 from edna.checks.settings import homes, homes_of, principal_models, shards
 from edna.checks.steps import usable_steps
 from edna.spec import Decorrelate, Modify
@@ -227,6 +227,7 @@ def check_stored(databases: Sequence[str] | None = None, **_: Any) -> list[Check
             messages += _mysql_engines(alias, principals)
         if principals:
             messages += _server_keys(alias)
+            messages += _tags(alias)
     return messages
 
 
@@ -266,6 +267,23 @@ def _server_keys(alias: str) -> Iterator[CheckMessage]:
             obj=f"database {alias!r}",
             id="edna.W060",
         )
+
+
+def _tags(alias: str) -> Iterator[CheckMessage]:
+    """Of a site that had one database before."""
+    try:
+        if not vouching.some_of_one_database(using=alias):
+            return
+    except DatabaseError:
+        return  # before the migrations
+    yield Warning(
+        f"In the database {alias!r} there are public keys that were noted while this site had one database, or by a release that did not "
+        "tell databases apart: in one of several they do not count. Disguises and reveals of these people are refused (EntryForged).",
+        hint=f"Run manage.py edna_vouch --formerly-alone --database {alias}, with the site stopped, if nobody has put rows of another "
+        'database into this one: docs/howto-shards.md, "Whose tags count where".',
+        obj=f"database {alias!r}",
+        id="edna.W073",
+    )
 
 
 def _mysql_engines(alias: str, principals: Sequence[type[Model]]) -> Iterator[CheckMessage]:

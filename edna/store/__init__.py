@@ -19,6 +19,7 @@ from django.db import IntegrityError
 from django.db.models import Exists, Q, QuerySet
 from django.db.models.functions import Length
 
+from edna import shards
 from edna.db import rows
 from edna.db.cursors import connection_of
 from edna.db.rows import Row, table_of
@@ -110,18 +111,20 @@ def later_bucket(one: datetime.date | None, other: datetime.date | None) -> date
     return None if one is None or other is None else max(one, other)
 
 
-def entries_of(found: Iterable[Row]) -> list[Entry]:
+def entries_of(found: Iterable[Row], *, using: str) -> list[Entry]:
     """Of rows with `ENTRY_COLUMNS`."""
-    tags = entry_tags()
-    return [_entry(row, tags) for row in found]
+    tags, database = entry_tags(), shards.named(using)
+    return [_entry(row, tags, database) for row in found]
 
 
-def _entry(row: Row, tags: Tags) -> Entry:
+def _entry(row: Row, tags: Tags, database: str | None) -> Entry:
     pk, public_key, number, short, natural, locators, last_seen_on, expires_on, tag, half, under_way = row
     key, is_natural, half = bytes(public_key), bool(natural), None if half is None else bytes(half)
     model, reference = label_of(number), None if short is None else whole_reference(short)
     under_way = None if under_way is None else bytes(under_way)
-    sound = reference is None or tags.is_right(tag, entry_data(pk, key, model, reference, is_natural, half))
+    sound = reference is None or tags.is_right(
+        tag, entry_data(pk, key, model, reference, is_natural, half, database=database)
+    )
     listed = bytes(locators)
     return Entry(pk, key, model, reference, is_natural, listed, last_seen_on, expires_on, sound, half, under_way)
 
@@ -139,17 +142,29 @@ def require_sound(entries: Iterable[Entry]) -> None:
 
 def unsound(entry: Entry) -> EntryForged:
     """What is to be said of it, by whoever does not raise it."""
+    of_several = (
+        " Where people are in several databases, a tag counts in one of them alone; if the site had one before, if an alias was changed, "
+        'or if somebody was moved here: docs/howto-shards.md, "Whose tags count where".'
+    )
     return EntryForged(
-        f"Entry {entry.id} does not carry this site's tag: whose key it is was changed past edna, or noted "
+        f"Entry {entry.id}{shards.in_words()} does not carry this site's tag: whose key it is was changed past edna, or noted "
         'under a server key that is not in EDNA["MAC_KEYS"] now. Nothing was changed, and nothing is sealed to it. See '
         "manage.py edna_verify; put a missing key back behind the present one and run manage.py edna_vouch, or restore the row "
         f"from a backup. If you know that it is right as it is: manage.py edna_vouch --entry {entry.id}."
+        f"{of_several if shards.in_words() else ''}"
     )
 
 
-def _tag(entry: Entry, made: Callable[[bytes], bytes]) -> bytes | None:
-    data = entry_data(entry.id, entry.public_key, entry.model, entry.reference, entry.natural, entry.encapsulation_key)
-    return None if data is None else made(data)
+def _tagger(*, using: str) -> Callable[[Entry], bytes | None]:
+    """What tags entries of this database."""
+    made, database = entry_tags().maker(using=using), shards.named(using)
+
+    def tag(e: Entry) -> bytes | None:
+        whose = (e.public_key, e.model, e.reference, e.natural, e.encapsulation_key)
+        data = entry_data(e.id, *whose, database=database)
+        return None if data is None else made(data)
+
+    return tag
 
 
 class NewEntry(NamedTuple):
@@ -219,7 +234,7 @@ def _new_entries(entries: Sequence[NewEntry]) -> list[Entry]:
 def _scattered(new: Iterable[Entry], *, using: str) -> list[Row]:
     """In an order that says nothing. Not that of their numbers: InnoDB takes a few that ascend for a sequence, and leaves its pages
     emptier behind them."""
-    made = entry_tags().maker(using=using)
+    tag = _tagger(using=using)
     return [
         (
             e.id,
@@ -230,7 +245,7 @@ def _scattered(new: Iterable[Entry], *, using: str) -> list[Row]:
             e.locators,
             None,
             None,
-            _tag(e, made),
+            tag(e),
             e.encapsulation_key,
         )
         # By what the number does not tell.
@@ -252,7 +267,7 @@ def _insert_entries(new: Sequence[Entry], *, using: str) -> None:
 
 
 def entries_by_reference(model: str, references: Iterable[str], *, using: str, lock: bool = False) -> list[Entry]:
-    return entries_of(_named(model, references, ENTRY_COLUMNS, lock=lock, using=using))
+    return entries_of(_named(model, references, ENTRY_COLUMNS, lock=lock, using=using), using=using)
 
 
 def _named(model: str, references: Iterable[str], names: Sequence[str], *, lock: bool, using: str) -> list[Row]:
@@ -272,7 +287,7 @@ def entries_by_public_key(public_keys: Iterable[bytes], *, using: str, lock: boo
     wanted = {bytes(public_key) for public_key in public_keys}
     numbers = list({number_of(public_key) for public_key in wanted})
     found = rows.read_where(_ENTRIES, ENTRY_COLUMNS, "id", numbers, lock=lock, using=using)
-    return [entry for entry in entries_of(found) if entry.public_key in wanted]
+    return [entry for entry in entries_of(found, using=using) if entry.public_key in wanted]
 
 
 def is_pseudoprincipal(model: str, reference: str, *, using: str) -> bool:
@@ -286,11 +301,11 @@ def save_entries(entries: Sequence[Entry], *, using: str) -> None:
         EntryForged: one of them was not written by this site; it gets no tag.
     """
     require_sound(entries)
-    made = entry_tags().maker(using=using)
+    tag = _tagger(using=using)
     changed: dict[tuple[bool, bool], list[Row]] = {}
     for e in entries:
         whose = (label_number(e.model), _short(e), e.natural)
-        row = (e.id, *whose, e.locators, e.last_seen_on, e.expires_on, _tag(e, made))
+        row = (e.id, *whose, e.locators, e.last_seen_on, e.expires_on, tag(e))
         concerned = e.under_way is not None
         # As a rule there are a few with a list, and perhaps many without, for each of which little has to be written.
         part = changed.setdefault((concerned, bool(e.locators)), [])
@@ -324,11 +339,11 @@ def replace_keys(entries: Sequence[Entry], *, using: str) -> None:
         PrincipalAlreadyRegistered: one of the keys is somebody else's.
     """
     require_sound(entries)
-    made = entry_tags().maker(using=using)
+    tag = _tagger(using=using)
     columns = ("id", "public_key", "locators", "tag", "encapsulation_key", "under_way")
     renumbered = [(e.id, e._replace(id=number_of(e.public_key))) for e in entries]
     changed = [
-        (former, e.id, e.public_key, e.locators, _tag(e, made), e.encapsulation_key, e.under_way or None)
+        (former, e.id, e.public_key, e.locators, tag(e), e.encapsulation_key, e.under_way or None)
         for former, e in renumbered
     ]
     try:

@@ -14,12 +14,14 @@ from typing import Any, Final
 from django.db.models import BinaryField, Count, Model, Q, QuerySet
 from django.db.models.functions import Length, Substr
 
+from edna import shards
 from edna.crypto.keys import PublicKey
 from edna.db.short_values import number_of
 from edna.errors import KeyMalformed
 from edna.models import Bag, KeySlot, PrincipalEntry, Replay, SessionLink
 from edna.store import ENDING, PendingFile, file_task_ids, file_tasks
 from edna.store.tags import entry_data, entry_tags
+from edna.store.vouching import other_places
 
 _AT_ONCE: Final = 500
 
@@ -48,6 +50,8 @@ class SeenEntry:
     expires_on: datetime.date | None
     has_tag: bool
     sound: bool
+    #: Whether its tag is that of another database of the site, or of a site with one alone.
+    is_of_another: bool
     encapsulation_key: Any
     is_under_way: bool
 
@@ -86,18 +90,21 @@ def entries(*, using: str) -> Iterator[list[SeenEntry]]:
         "encapsulation_key",
         "under_way",
     )
-    tags = entry_tags()
+    tags, database, others = entry_tags(), shards.named(using), other_places(using=using)
     for page in _pages(found.values_list(*names)):
         seen = []
         for row in page:
             pk, key, model, reference, natural, listed, last_seen_on, expires_on, tag, half, under_way = row
-            data = entry_data(pk, bytes(key), model, reference, natural, half)
-            sound = reference is None or tags.is_right(tag, data)
+            said = (pk, bytes(key), model, reference, natural, half)
+            sound = reference is None or tags.is_right(tag, entry_data(*said, database=database))
+            of_another = not sound and any(
+                tags.is_right(tag, entry_data(*said, database=each or None)) for each in others
+            )
             has_tag, is_under_way = tag is not None, under_way is not None
             seen.append(
                 SeenEntry(
                     *(pk, number_of(bytes(key)), key, model, reference, natural, listed, last_seen_on, expires_on),
-                    *(has_tag, sound, half, is_under_way),
+                    *(has_tag, sound, of_another, half, is_under_way),
                 )
             )
         yield seen

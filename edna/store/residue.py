@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable
 from django.db.models import QuerySet
 from django.db.models.functions import Length
 
+from edna import shards
 from edna.db import rows
 from edna.db.cursors import connection_of
 from edna.db.rows import table_of
@@ -27,23 +28,24 @@ def unlisted_pseudoprincipals(model: str, *, after: int, most: int, using: str) 
         model=model, natural=False, reference__isnull=False, id__gt=after
     )
     found = found.alias(size=Length("locators")).filter(size=0)
-    return _named(found, most=most)
+    return _named(found, most=most, using=using)
 
 
 def attached(model: str, *, after: int, most: int, using: str) -> list[Named]:
     """Whoever has a row, or should have, in the order of their keys."""
     found = PrincipalEntry.objects.using(using).filter(model=model, reference__isnull=False, id__gt=after)
-    return _named(found, most=most)
+    return _named(found, most=most, using=using)
 
 
-def _named(found: QuerySet[PrincipalEntry], *, most: int) -> list[Named]:
-    tags = entry_tags()
+def _named(found: QuerySet[PrincipalEntry], *, most: int, using: str) -> list[Named]:
+    tags, database = entry_tags(), shards.named(using)
     columns = ("id", "public_key", "model", "reference", "natural", "tag", "encapsulation_key")
     page = found.order_by("id").values_list(*columns)[:most]
-    return [
-        (pk, str(reference), tags.is_right(tag, entry_data(pk, bytes(key), model, reference, natural, half)))
-        for pk, key, model, reference, natural, tag, half in page
-    ]
+    found_there = []
+    for pk, key, model, reference, natural, tag, half in page:
+        data = entry_data(pk, bytes(key), model, reference, natural, half, database=database)
+        found_there.append((pk, str(reference), tags.is_right(tag, data)))
+    return found_there
 
 
 def locked_entries(ids: Collection[int], *, using: str) -> list[Entry]:
@@ -52,7 +54,7 @@ def locked_entries(ids: Collection[int], *, using: str) -> list[Entry]:
         # Nothing to lock a row with: a statement that could write takes the lock of the whole file.
         PrincipalEntry.objects.using(using).filter(id=0).update(natural=False)
     keys = [(pk,) for pk in ids]
-    return entries_of(rows.read(table_of(PrincipalEntry), ENTRY_COLUMNS, keys, lock=True, using=using))
+    return entries_of(rows.read(table_of(PrincipalEntry), ENTRY_COLUMNS, keys, lock=True, using=using), using=using)
 
 
 def session_links(*, after: int, most: int, using: str) -> list[tuple[int, str]]:

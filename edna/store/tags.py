@@ -2,7 +2,8 @@
 database knows tags, all verify).
 
 Invariant (nothing forged): whoever writes to the database and has no key of the server makes no row that counts. A tag is over the row's
-own key and over all that a vandal would profit from, so that it says nothing of another row; docs/format.md has the bytes. What it
+own key and over all that a vandal would profit from, so that it says nothing of another row; docs/format.md has the bytes. Of several
+databases it names the one in which the row is, where the row is about somebody: primary keys are given anew in each. What it
 cannot tell is whether an older row of the same key was put back as it was. Knows no table, and decides nothing: who
 reads a row says what becomes of one whose tag is wrong.
 """
@@ -21,6 +22,7 @@ from edna.store import serverkeys
 TAG_BYTES: Final = 16
 _KEY: Final = b"edna.tags.key.1"
 _HYBRID: Final = 2
+_OF_SEVERAL: Final = 4
 #: Number, public key and kind of an entry.
 _WHOSE: Final = struct.Struct(">q32sB")
 
@@ -71,9 +73,19 @@ def entry_tags() -> Tags:
 
 
 def entry_data(
-    pk: int, public_key: bytes, model: Any, reference: Any, natural: Any, encapsulation_key: bytes | None
+    pk: int,
+    public_key: bytes,
+    model: Any,
+    reference: Any,
+    natural: Any,
+    encapsulation_key: bytes | None,
+    *,
+    database: str | None,
 ) -> bytes | None:
-    """Of an entry of somebody who is there: whose key it is. None of one that names nobody: nothing is sealed to it by others."""
+    """Of an entry of somebody who is there: whose key it is. None of one that names nobody: nothing is sealed to it by others.
+
+    ``database`` is the alias of the one, of several, in which it is: copied to another one, it would say the key of somebody else.
+    """
     if len(public_key) != 32 or not isinstance(model, str) or not isinstance(reference, str):
         return None
     names = f"{model}\0{reference}".encode("utf-8", "surrogatepass")
@@ -83,4 +95,8 @@ def entry_data(
         # A byte of its own, so that no entry of X25519 has the data of one of the hybrid kind.
         kind += _HYBRID
         half = fingerprint(bytes(encapsulation_key), purpose=b"edna.entry.half1")
+    if database is not None:
+        # Likewise, so that none of a site with one database counts in one of several, whatever is in its reference.
+        kind += _OF_SEVERAL
+        names = database.encode("utf-8", "surrogatepass") + b"\0" + names
     return _WHOSE.pack(pk, public_key, kind) + half + names

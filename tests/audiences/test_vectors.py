@@ -80,9 +80,8 @@ def check_tag(given: dict[str, Any]) -> bool:
     with pytest.MonkeyPatch.context() as patch:
         using = placed(given, patch)
         patch.setattr(conf, "mac_keys", lambda: [unhex(key) for key in given["mac_keys"]])
-        right = (
-            tables[model].tags().is_right(unhex(given["tag"]), tables[model].said(tuple(said.values()), using=using))
-        )
+        data = tables[model].said(tuple(said.values()), database=given.get("database"))
+        right = tables[model].tags().is_right(unhex(given["tag"]), data)
         try:
             tags.require([model(**said, tag=unhex(given["tag"]))], using=using)
         except errors.AudienceForged:

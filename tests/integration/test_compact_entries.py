@@ -16,6 +16,7 @@ from edna.db.short_values import number_of
 from edna.errors import ServerKeyUnknown
 from edna.models import Bag, PrincipalEntry, random_primary_key
 from edna.operations.upkeep import verification
+from edna.store import vouching
 from edna.store.tags import entry_data, entry_tags
 from tests.support import ANONYMISE_LECTURE, DELETE, Student, edna_dump, enrol_in_course, execute, rows_of
 
@@ -42,19 +43,33 @@ def bea() -> Student:
     return student
 
 
-def back(*, mac_key: bytes | None = None) -> None:
-    """As an earlier release would have them: with numbers that were drawn by lot, and tags over these."""
+def back(*, mac_key: bytes | None = None, database: str | None = None) -> None:
+    """As an earlier release would have them: with numbers that were drawn by lot, and tags over these; perhaps of one of several
+    databases."""
     migrate("edna", BEFORE)
     tags = entry_tags()
     made = tags.maker(using="default") if mac_key is None else tags._maker(mac_key)
     names = ("id", "public_key", "model", "reference", "natural", "encapsulation_key")
     for pk, key, *said in rows_of("edna_principalentry", names):
         number = random_primary_key()
-        data = entry_data(number, bytes(key), *said)
+        data = entry_data(number, bytes(key), *said, database=database)
         tag = None if data is None else made(data)
         execute("UPDATE edna_principalentry SET id = %s, tag = %s WHERE id = %s", [number, tag, pk])
     for (pk,) in rows_of("edna_bag", ["id"]):
         execute("UPDATE edna_bag SET id = %s WHERE id = %s", [random_primary_key(), pk])
+
+
+@pytest.mark.parametrize("database", [None, "default"])
+def test_of_several_databases_each_tag_stays_what_it_was(bea: Student, settings: Any, database: str | None) -> None:
+    """Nobody vouches for where an entry is: what was tagged while there was one database counts in none of several afterwards."""
+    settings.EDNA = {**settings.EDNA, "DATABASES": ["default"]}
+    back(database=database)
+
+    migrate()
+
+    found = list(vouching.checked(vouching.entries(), using="default"))
+    assert {sound for page in found for _, sound in page} == {database is not None}
+    assert vouching.any_tagged_alone(vouching.entries(), using="default") is (database is None)
 
 
 def test_what_an_earlier_release_has_written_is_found_and_comes_back(bea: Student) -> None:

@@ -790,14 +790,17 @@ def an_audience_of_when_there_was_one_database_goes_on_after_somebody_vouches() 
         number = audiences.ask("stewards", stewards["ada"], person, reason="case 12")
         manage("edna_verify")
     with override_settings(EDNA=several):
-        for attempt in (
-            lambda: audiences.agree(number, stewards["bob"]),
-            lambda: audiences.ask("stewards", stewards["ada"], person, reason="case 13"),
-            lambda: edna.disguise(Held.name, person),
+        for error, attempt in (
+            (errors.AudienceForged, lambda: audiences.agree(number, stewards["bob"])),
+            (
+                errors.AudienceForged,
+                lambda: audiences.ask("stewards", stewards["ada"], person, reason="case 13"),
+            ),
+            (errors.EntryForged, lambda: edna.disguise(Held.name, person)),
         ):
-            with pytest.raises(errors.AudienceForged, match="in the database 'default'"):
+            with pytest.raises(error, match="in the database 'default'"):
                 attempt()
-        manage("edna_vouch", "--as-they-are", "--database", "default", operator="olga")
+        manage("edna_vouch", "--formerly-alone", "--database", "default", operator="olga")
         audiences.agree(number, stewards["bob"])
         (held,) = audiences.read(number, stewards["ada"])
         assert held.database == "default"

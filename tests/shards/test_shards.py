@@ -26,6 +26,7 @@ def told(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReques
         ("run", {}),
         ("pages", {"SHARDS_ADMIN": "1"}),
         ("browsers", {"SHARDS_APPS": "edna.devices edna.guardians"}),
+        ("copied", {"SHARDS_APPS": "edna.devices edna.guardians"}),
         ("audiences", {"SHARDS_APPS": "edna.devices edna.guardians edna.audiences", "SHARDS_ADMIN": "1"}),
     ):
         if wanted := [name for name in told_in(module) if name in asked]:
@@ -33,6 +34,9 @@ def told(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReques
     return found
 
 
-@pytest.mark.parametrize("story", [*told_in("run"), *told_in("pages"), *told_in("browsers"), *told_in("audiences")])
+MODULES = ("run", "pages", "browsers", "copied", "audiences")
+
+
+@pytest.mark.parametrize("story", [story for module in MODULES for story in told_in(module)])
 def test_story(story: str, told: dict[str, str]) -> None:
     assert not told[story], told[story]

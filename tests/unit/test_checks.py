@@ -35,11 +35,14 @@ from edna import (
     registry,
     schedules,
     signals,
+    store,
 )
 from edna.checks.without_operations import TABLES as TABLES_OF_OPERATIONS
+from edna.crypto.keys import SecretKey
 from edna.custody.guardians.roster import Identity, Roster
 from edna.custody.policies.signing import to_base64
 from edna.guardians import files
+from edna.models import PrincipalEntry
 from edna.operations.models import LastRun
 from edna.spec import filler
 from tests.policies.parties import Party
@@ -1434,6 +1437,28 @@ def test_server_keys(settings: Any) -> None:
     with connection.cursor() as cursor:
         cursor.execute("ALTER TABLE edna_serverkey RENAME TO edna_elsewhere")
     assert found() == set()
+
+
+@pytest.mark.once
+@pytest.mark.django_db
+def test_public_keys_from_when_there_was_one_database(settings: Any) -> None:
+    def found() -> list[CheckMessage]:
+        return [each for each in run_checks(tags=[Tags.database], databases=["default"]) if each.id == "edna.W073"]
+
+    made = [store.NewEntry(bytes(SecretKey.generate().public_key), "websubmit.user", str(pk), True) for pk in (1, 2)]
+    store.add_entries(made[:1], using="default")
+    assert found() == []
+    settings.EDNA = {**settings.EDNA, "DATABASES": ["default"]}
+    store.add_entries(made[1:], using="default")  # one that is right does not hide the other
+    (warning,) = found()
+    assert "--formerly-alone --database default" in str(warning.hint)
+    assert "'default'" in warning.msg
+    PrincipalEntry.objects.filter(reference="1").delete()
+    assert found() == []
+    # Before it is migrated there is no table, and it is `migrate` that asks.
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE edna_principalentry RENAME TO edna_elsewhere")
+    assert found() == []
 
 
 # Without edna.operations

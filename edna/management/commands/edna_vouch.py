@@ -7,7 +7,14 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from edna import vouching
-from edna.management.base import PARTIAL, EdnaCommand, need_operations, operator_of, table
+from edna.management.base import (
+    PARTIAL,
+    EdnaCommand,
+    need_operations,
+    operator_of,
+    settings_name_several,
+    table,
+)
 
 
 class Command(EdnaCommand):
@@ -15,11 +22,13 @@ class Command(EdnaCommand):
     help = (
         "Say that public keys, jobs and their lists are right, by tagging them under the first of MAC_KEYS.\n\nUnless told more, only what "
         "was tagged under an older key is tagged anew; what has no right tag is counted. --as-they-are vouches for that, too: after a key "
-        "of the server was lost, or where you know that a row was changed for a reason."
+        "of the server was lost, or where you know that a row was changed for a reason.\n\nWhere people are in several databases, a tag "
+        "counts in one of them alone. --formerly and --formerly-alone vouch for what has that of another alias, or of one database."
     )
     examples = (
         "  manage.py edna_vouch\n  manage.py edna_vouch --entry 1234567890123456789\n"
-        "  manage.py edna_vouch --job 1234567890123456789\n  manage.py edna_vouch --as-they-are"
+        "  manage.py edna_vouch --job 1234567890123456789\n  manage.py edna_vouch --as-they-are\n"
+        "  manage.py edna_vouch --formerly nord --database north\n  manage.py edna_vouch --formerly-alone --database north"
     )
 
     noted = True
@@ -31,7 +40,22 @@ class Command(EdnaCommand):
         which.add_argument(
             "--as-they-are", action="store_true", help="Vouch for all rows as they are, whoever wrote them."
         )
+        which.add_argument(
+            "--formerly",
+            metavar="ALIAS",
+            help="Vouch for rows that are tagged for the database of this name: its alias was changed, say.",
+        )
+        if settings_name_several():
+            which.add_argument(
+                "--formerly-alone",
+                action="store_true",
+                help="Vouch for rows that were tagged while the site had one database.",
+            )
         super().add_arguments(parser)
+
+    def is_for_each(self, options: dict[str, Any]) -> bool:
+        # What has the tag of another place is vouched for in one that somebody names: in the others it may have been copied.
+        return options["formerly"] is None and not options.get("formerly_alone")
 
     def run(self, options: dict[str, Any]) -> None:
         entry, job = options["entry"], options["job"]
@@ -42,6 +66,7 @@ class Command(EdnaCommand):
             as_they_are=options["as_they_are"] or one,
             entry=entry,
             job=job,
+            formerly=vouching.ALONE if options.get("formerly_alone") else options["formerly"],
             operator=operator_of(options),
             progress=None if options["json"] else self._progress,
         )
@@ -51,9 +76,15 @@ class Command(EdnaCommand):
             self.print_json(done.as_dict())
         else:
             self._report(done)
-        if done.wrong and not done.as_they_are:
+        if done.left:
+            elsewhere = (
+                f" {done.elsewhere} of them have the tag of another database, or of when the site had one alone: docs/howto-shards.md, "
+                '"Whose tags count where".'
+                if done.elsewhere and done.formerly is None
+                else ""
+            )
             raise CommandError(
-                f"{done.wrong} row(s) have no right tag, and were left as they are; manage.py edna_verify names them.",
+                f"{done.left} row(s) have no right tag, and were left as they are; manage.py edna_verify names them.{elsewhere}",
                 returncode=PARTIAL,
             )
 

@@ -18,6 +18,7 @@ from typing import Any, Final
 from django.db import connections
 from django.db.models import Count, F, OuterRef, QuerySet, Subquery
 
+from edna import shards
 from edna.db import rows
 from edna.db.rows import table_of
 from edna.errors import JobForged
@@ -225,14 +226,14 @@ def _job_row(job: Any, *, using: str) -> JobRow:
 
 
 def _tag(job: TaggedJob, *, using: str) -> bytes:
-    data = job_data(*[getattr(job, name) for name in TAGGED], using=using)
+    data = job_data(*[getattr(job, name) for name in TAGGED], database=shards.named(using))
     assert data is not None  # its parameters are texts: it is new, or was tagged before
     return job_tags().maker(using=using)(data)
 
 
 def _tagged(row: Sequence[Any], *, using: str) -> TaggedJob:
     *said, tag = row
-    sound = job_tags().is_right(tag, job_data(*said, using=using))
+    sound = job_tags().is_right(tag, job_data(*said, database=shards.named(using)))
     return replace(TaggedJob(*said), sound=sound)
 
 

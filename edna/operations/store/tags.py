@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from edna import shards
 from edna.records import values
 from edna.store.tags import Tags
 
@@ -23,7 +22,7 @@ def job_data(
     state: Any,
     keep_no_way_back: Any = False,
     *,
-    using: str,
+    database: str | None,
 ) -> bytes | None:
     """What a job does, to whom, for whom, and whether it is to; and, of one for good, that it is. Of several databases also in which one:
     primary keys are given anew in each, so a job that was copied to another one would be about others there."""
@@ -31,7 +30,7 @@ def job_data(
         return None
     # Sorted: databases keep the members of a JSON object in an order of their own.
     said = [pk, disguise, sorted(params.items()), bool(everybody), schedule, operator, state]
-    if (database := shards.named(using)) is not None:
+    if database is not None:
         return values.encode([*said, bool(keep_no_way_back), database])
     # Jobs from before there were any for good keep their tags.
     return values.encode([*said, True] if keep_no_way_back else said)

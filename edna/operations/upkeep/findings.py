@@ -68,6 +68,13 @@ KINDS: Final[dict[str, Kind]] = {
         "put a missing key back into MAC_KEYS and run edna_vouch, or restore the rows and find out who wrote to the table; "
         "edna_vouch --entry if they are right",
     ),
+    "entry_of_another": Kind(
+        _DAMAGE,
+        "an entry has the tag of another of the site's databases, or of when there was one alone: somebody has copied it here, or nobody "
+        "has vouched for it since; until then it does not count, as without a tag",
+        "find out who wrote to the table; edna_vouch --entry if somebody was moved here, edna_vouch --formerly or --formerly-alone if an "
+        "alias was changed, or if there was one database",
+    ),
     "entry_model": Kind(
         _ATTENTION,
         "an entry is of a model that is no principal model",

@@ -181,7 +181,7 @@ class _Walker:
             everything = transactions.run(lambda: read_all(unlocked), using=self._using)
         except EntryForged:
             # Their entry, or one of those they speak for: nothing is opened through it. One that was vouched for by mistake has its tag.
-            if all(each.kind != "entry_tag" for each in self._found.findings):
+            if all(each.kind not in ("entry_tag", "entry_of_another") for each in self._found.findings):
                 self._found.find("person_damaged", [], count=1)
             return
         finally:
@@ -255,7 +255,8 @@ _ENTRY_RULES: Final[dict[str, Callable[[SeenEntry], bool]]] = {
         entry.locators_bytes % (SEALED_LOCATOR_BYTES if entry.encapsulation_key is None else HYBRID_LOCATOR_BYTES) != 0
     ),
     "entry_detached": _says_too_much,
-    "entry_tag": lambda entry: not entry.sound and not _is_no_key(entry.public_key),
+    "entry_tag": lambda entry: not entry.sound and not entry.is_of_another and not _is_no_key(entry.public_key),
+    "entry_of_another": lambda entry: entry.is_of_another,
     "entry_dated": lambda entry: entry.reference is not None and entry.expires_on is not None,
 }
 

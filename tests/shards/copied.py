@@ -1,0 +1,269 @@
+"""Rows of edna's that somebody with write access to both databases copies from the one to the other:
+`python -m tests.shards.copied STORY ...`, as `run` tells its own.
+
+In both databases the first member has the same primary key, the same name and the same words: what counts in the other database would be
+about somebody else.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import django
+
+django.setup()
+
+import pytest  # noqa: E402
+from django.conf import settings  # noqa: E402
+from django.contrib.auth.models import User  # noqa: E402
+from django.core.checks import run_checks  # noqa: E402
+from django.core.management import CommandError  # noqa: E402
+from django.db import connections  # noqa: E402
+from django.test import override_settings  # noqa: E402
+
+import edna  # noqa: E402
+from edna import errors  # noqa: E402
+from edna.crypto.keys import SecretKey  # noqa: E402
+from edna.db.short_values import number_of  # noqa: E402
+from edna.models import PrincipalEntry  # noqa: E402
+from edna.operations import audit  # noqa: E402
+from edna.operations.upkeep import verification  # noqa: E402
+from tests.shards.run import PASSWORD, both, everything, manage, member, refused, tell  # noqa: E402
+from tests.upgrades.club.models import Note  # noqa: E402
+
+stories: dict[str, Callable[[], None]] = {}
+
+
+def story(each: Callable[[], None]) -> Callable[[], None]:
+    stories[each.__name__] = each
+    return each
+
+
+def copied(*models: type[Any], replaced: bool = False) -> None:
+    """Rows of the north, put into the south, perhaps in the place of all that are there."""
+    for model in models:
+        if replaced:
+            model._base_manager.using("south").all().delete()
+        for row in model._base_manager.using("north").order_by("pk"):
+            row.save(using="south", force_insert=True)
+
+
+def audit_of(alias: str, action: str) -> list[dict[str, Any]]:
+    with edna.on(alias):
+        return audit.details_of(action)
+
+
+def found(alias: str) -> dict[str, list[int]]:
+    with edna.on(alias) if settings.EDNA["DATABASES"] else contextlib.nullcontext():
+        return {each.kind: each.ids for each in verification.verify().findings}
+
+
+@contextlib.contextmanager
+def while_there_was_one(alias: str) -> Iterator[None]:
+    """The site as it was while all its people were in this database."""
+    with override_settings(
+        DATABASE_ROUTERS=[f"tests.shards.copied.{alias.capitalize()}Alone"], EDNA={**settings.EDNA, "DATABASES": []}
+    ):
+        yield
+
+
+class _Alone:
+    alias: str
+
+    def db_for_read(self, model: Any, **_: Any) -> str:
+        return self.alias
+
+    db_for_write = db_for_read
+
+
+class NorthAlone(_Alone):
+    alias = "north"
+
+
+class SouthAlone(_Alone):
+    alias = "south"
+
+
+# Entries of principals
+
+
+@story
+def to_an_entry_that_was_copied_nothing_is_sealed() -> None:
+    """Whose key it is would be said of who has the same primary key: the next disguise of theirs would be somebody else's to open."""
+    north, south = both()
+    key = edna.register_principal(north).secret_key
+    copied(PrincipalEntry)
+    (entry,) = PrincipalEntry.objects.using("south")
+    for disguise in ("club.veil", "club.leave"):
+        with refused(errors.EntryForged, str(entry.pk), "'south'", "edna_vouch"):
+            edna.disguise(disguise, south)
+    with edna.on("south"), refused(errors.EntryForged):
+        edna.disguise_all("club.veil")
+    with edna.on("south"), refused(errors.EntryForged), edna.unlock(secret_key=key) as unlocked:
+        edna.speak_as(unlocked, Note.objects.using("south").filter(author=south)[0])
+    assert found("north") == {}
+    assert found("south") == {"entry_of_another": [entry.pk]}
+    assert edna.disguise("club.leave", north)
+
+
+@story
+def with_an_entry_that_was_copied_nobody_passes_for_somebody_else() -> None:
+    """Put into the place of another one, it would make who has its key the owner of all that the other person has."""
+    north, south = both()
+    key, _ = (edna.register_principal(each).secret_key for each in (north, south))
+    copied(PrincipalEntry, replaced=True)
+    attempts: list[Callable[[Any], object]] = [
+        edna.export,
+        edna.principal,
+        lambda unlocked: edna.disguise("club.leave", south, unlocked=unlocked),
+        edna.rotate,
+    ]
+    for attempt in attempts:
+        with edna.on("south"), refused(errors.EntryForged, "edna_vouch"), edna.unlock(secret_key=key) as unlocked:
+            attempt(unlocked)
+    assert list(found("south")) == ["entry_of_another"]
+    with edna.on("north"), edna.unlock(secret_key=key) as unlocked:
+        assert edna.principal(unlocked) == north
+
+
+@story
+def nobody_is_swept_for_a_pseudoprincipal_of_the_other_database() -> None:
+    """Copied, it would say of who has the same primary key that they are a pseudoprincipal, which nothing needs."""
+    north = member("north", key=5)
+    edna.register_principal(north)
+    edna.disguise("club.veil", north)
+    placeholders = list(PrincipalEntry.objects.using("north").filter(natural=False))
+    assert placeholders
+    for row in placeholders:
+        member("south", f"cyd-{row.reference}", key=int(row.reference))
+        row.locators = b""
+        row.save(using="south", force_insert=True)
+    before = everything("south")
+    manage("edna_sweep", "--database", "south")
+    assert everything("south") == before
+    assert found("south")["entry_of_another"] == sorted(row.pk for row in placeholders)
+
+
+# Other places: one database before, another alias, somebody who was moved
+
+
+def vouched(*arguments: str) -> str:
+    """What it has done in which database, as it is told to whoever types it."""
+    return manage("edna_vouch", *arguments, operator="olga")
+
+
+def warned(alias: str) -> list[str]:
+    return [each.id for each in run_checks(tags=["database"], databases=[alias]) if each.id == "edna.W073"]
+
+
+@story
+def a_site_that_had_one_database_is_told_to_vouch_once() -> None:
+    with while_there_was_one("north"):
+        north = member("north", key=5)
+        key = edna.register_principal(north, password=PASSWORD).secret_key
+        receipt = edna.disguise("club.veil", north)
+        gone = member("north", "ann", key=6)
+        own = edna.register_principal(gone).secret_key
+        left = edna.disguise("club.leave", gone)
+        assert warned("north") == []
+        assert found("north") == {}
+    member("south", key=5)
+    entries = sorted(PrincipalEntry.objects.using("north").filter(reference__isnull=False).values_list("pk", flat=True))
+    assert warned("north") == ["edna.W073"]
+    assert warned("south") == []
+    assert found("north") == {"entry_of_another": entries}
+    copied(PrincipalEntry)
+    for attempt in (lambda: edna.disguise("club.leave", north), lambda: edna.unlock(secret_key=key, principal=north)):
+        with refused(errors.EntryForged, "'north'", "Whose tags count where"):
+            attempt()
+    with pytest.raises(CommandError, match=rf"{len(entries)} of them .*Whose tags count where"):
+        vouched("--database", "north")
+    with refused(CommandError, "--database"):
+        vouched("--formerly-alone")
+    vouched("--formerly-alone", "--database", "north")
+    assert warned("north") == []
+    assert found("north") == {}
+    assert found("south") == {"entry_of_another": entries}  # of nobody who is there has somebody vouched
+    PrincipalEntry.objects.using("south").all().delete()
+    for secret_key, each in ((key, receipt), (own, left)):
+        with edna.unlock(secret_key=secret_key) as unlocked:
+            assert edna.reveal(each, unlocked).complete
+    (noted,) = [each for each in audit_of("north", "vouch") if "formerly" in each]
+    assert noted["entries"] == len(entries)
+
+
+@contextlib.contextmanager
+def another_alias(former: str, alias: str) -> Iterator[None]:
+    settings.DATABASES[alias] = settings.DATABASES[former]
+    several = [alias if each == former else each for each in settings.EDNA["DATABASES"]]
+    connections.close_all()
+    try:
+        with override_settings(EDNA={**settings.EDNA, "DATABASES": several}):
+            yield
+    finally:
+        connections[alias].close()
+        del settings.DATABASES[alias]
+
+
+@story
+def a_database_with_another_alias_is_vouched_for_by_the_former_one() -> None:
+    """What had no right tag under that one gets none."""
+    north, _ = both()
+    key = edna.register_principal(north).secret_key
+    receipt = edna.disguise("club.veil", north)
+    forged = number_of(public_key := bytes(SecretKey.generate().public_key))
+    columns = {"model": "auth.user", "natural": True, "locators": b"", "tag": bytes(16)}
+    PrincipalEntry.objects.using("north").create(id=forged, public_key=public_key, reference="7", **columns)
+    with another_alias("north", "nord"):
+        assert warned("nord") == []
+        assert found("nord")["entry_tag"]
+        with pytest.raises(errors.EntryForged, match="Whose tags count where"):
+            edna.disguise("club.leave", User.objects.using("nord").get(pk=5))
+        with pytest.raises(CommandError, match=r"^1 row"):
+            vouched("--formerly", "north", "--database", "nord")
+        assert found("nord") == {"entry_tag": [forged]}
+        with edna.unlock(secret_key=key) as unlocked:
+            assert edna.reveal(receipt, unlocked).complete
+
+
+@story
+def who_is_moved_by_hand_is_vouched_for_alone() -> None:
+    """With another primary key, where theirs is taken."""
+    south, person = member("south", key=5), member("north", "ann", key=5)
+    key = edna.register_principal(person, password=PASSWORD).secret_key
+    edna.register_principal(south)
+    entry = PrincipalEntry.objects.using("north").get()
+    User.objects.using("north").all().delete()
+    moved = User.objects.db_manager("south").create_user("ann", pk=6)
+    PrincipalEntry.objects.using("north").all().delete()
+    entry.reference = "6"
+    entry.save(using="south", force_insert=True)
+    with refused(errors.EntryForged, str(entry.pk), f"--entry {entry.pk}"):
+        edna.disguise("club.leave", moved)
+    vouched("--entry", str(entry.pk), "--database", "south")
+    assert found("south") == {}
+    receipt = edna.disguise("club.leave", moved)
+    with edna.unlock(secret_key=key) as unlocked:
+        assert edna.reveal(receipt, unlocked).complete
+        assert edna.principal(unlocked) == moved
+
+
+@story
+def one_database_again_vouches_by_the_alias_that_it_had() -> None:
+    north = member("north", key=5)
+    key = edna.register_principal(north).secret_key
+    receipt = edna.disguise("club.veil", north)
+    with while_there_was_one("north"):
+        with refused(errors.EntryForged):
+            edna.disguise("club.leave", north)
+        vouched("--formerly", "north")
+        with edna.unlock(secret_key=key) as unlocked:
+            assert edna.reveal(receipt, unlocked).complete
+
+
+if __name__ == "__main__":
+    print(json.dumps(tell({name: stories[name] for name in sys.argv[1:] or stories})))
