@@ -1,7 +1,7 @@
 """Which constraint of its table a row would break by having what another row has, in the database's own judgement.
 
-Asked only after the database has refused a row, to say which column is in the way. Conditions and expressions of constraints are
-evaluated by the database. Knows constraints and rows; knows no records, and writes nothing.
+Asked after the database has refused a row, to say which column is in the way, or to foresee that. Conditions and expressions of
+constraints are evaluated by the database. Knows constraints and rows; knows no records, and writes nothing.
 """
 
 from __future__ import annotations
@@ -41,6 +41,14 @@ def taken_together(table: Table, values: Mapping[str, Any], key: Row, *, using: 
         if _meets_another(table, constraint, values, key, using=using):
             return sorted(_columns(constraint), key=table.names.index)
     return ()
+
+
+def meets_another(table: Table, values: Mapping[str, Any], key: Row, *, using: str) -> str | None:
+    """As `taken_column`, of constraints under a condition or for expressions alone: a statement for each of them."""
+    for constraint in _special(table.model):
+        if _meets_another(table, constraint, values, key, using=using):
+            return _named(table, sorted(_columns(constraint), key=table.names.index))
+    return None
 
 
 def columns_that_must_be_unique(table: Table) -> set[str]:

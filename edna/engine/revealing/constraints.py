@@ -7,7 +7,7 @@ Knows tables and one reveal's progress; knows no keys or bags.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any
+from typing import Any, Final
 
 from django.apps import apps
 from django.contrib.contenttypes.models import ContentType
@@ -23,6 +23,7 @@ from edna.engine.graph.outcome import Reason, write_what_fits
 from edna.engine.graph.uniqueness import (
     columns_that_must_be_unique,
     deferrable_constraints,
+    meets_another,
     require_unique_now,
     taken_column,
     taken_together,
@@ -180,6 +181,23 @@ def plain_refusals(
         for values in raw.read_where(table, group, group[0], first, lock=False, using=using):
             if values in wanted:
                 found[wanted[values]] = (Reason.UNIQUE_TAKEN, group[0] if len(group) == 1 else group[-1])
+    return found
+
+
+#: Of more rows it is not foreseen: each takes a statement.
+_FORESEEN: Final = 20
+
+
+def further_refusals(
+    table: Table, names: Sequence[str], rows: Sequence[Row], *, using: str
+) -> dict[Row, tuple[Reason, str | None]]:
+    """The same for constraints under a condition, or for expressions; of a few rows."""
+    found: dict[Row, tuple[Reason, str | None]] = {}
+    for row in rows if len(rows) <= _FORESEEN else ():
+        values = dict(zip(names, row, strict=True))
+        key = tuple(values[name] for name in table.key_names)
+        if name := meets_another(table, values, key, using=using):
+            found[key] = (Reason.UNIQUE_TAKEN, name)
     return found
 
 

@@ -23,6 +23,7 @@ from edna.engine.graph.outcome import Reason, fits, write_what_fits
 from edna.engine.graph.uniqueness import deferrable_constraints, require_unique_now
 from edna.engine.layers.terms_of_return import Overrides
 from edna.engine.revealing.constraints import (
+    further_refusals,
     overridden,
     plain_refusals,
     refusal,
@@ -115,6 +116,8 @@ class _RowsToInsert:
         """The rows that could be inserted, as far as reading tells: a constraint of the database's own it does not."""
         rows = self._referring(rows)
         reasons = plain_refusals(self.table, self.columns, rows, using=self.using) if rows else {}
+        free = [row for row in rows if self._key(row) not in reasons]
+        reasons |= further_refusals(self.table, self.columns, free, using=self.using)
         for key, (reason, name) in reasons.items():
             hold(self.progress, self.batch, [row for row in rows if self._key(row) == key], reason, name)
         done = [row for row in rows if self._key(row) not in reasons]

@@ -197,6 +197,11 @@ def test_a_constraint_on_expressions_names_a_field(gallery: Any, ada: Student, b
     )
     outcome = ada.reveal(receipt)
     assert outcome.held == [Held(PAINTING, painting.pk, Reason.UNIQUE_TAKEN, "wall")]
+    with ada.unlock() as unlocked:
+        [waiting] = edna.waiting(unlocked)
+    assert [(each.pk, each.reason, each.field) for each in waiting.held] == [
+        (painting.pk, Reason.UNIQUE_TAKEN, "wall")
+    ], "foreseen as a reveal would find it"
     assert ada.reveal(receipt, overrides={"schemas.painting.wall": "elsewhere"}).complete
     assert gallery.Painting.objects.get(pk=painting.pk).wall == "elsewhere"
 
