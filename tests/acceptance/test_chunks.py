@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any
 
 import pytest
@@ -25,7 +25,7 @@ from tests.installed import registering
 from tests.interrupting import Transactions
 from tests.lobsters.community import Community, Member, state
 from tests.lobsters.models import Comment, Draft, Moderation, Story, Tagging, User, Vote
-from tests.lobsters.specs import ANON, BY_URL, DECAY, GDPR, REDACT_COMMENTS
+from tests.lobsters.specs import ANON, BY_URL, DECAY, GDPR, REDACT_COMMENTS, LeaveTopic
 from tests.support import cut_into_chunks, flipped, nothing_changes, rows_of, statements
 
 pytestmark = [pytest.mark.django_db, pytest.mark.every_database, pytest.mark.thorough]
@@ -504,6 +504,139 @@ def test_a_condition_is_about_what_was_there_before(community: Community, cls: t
     assert state() == before
 
 
+class Unlisted(Disguise):
+    """Stories lose their titles; those that have none go, with what others have attached to them. Not those that lose theirs here."""
+
+    name = "lobsters.unlisted"
+    transformations = (
+        Modify(Story, owner="user", where=~Q(title=""), set={"title": ""}),
+        Remove(Story, owner="user", where=Q(title="")),
+        Remove(Vote, owner="story__user", where=Q(story__title="")),
+        Remove(Tagging, owner="story__user", where=Q(story__title="")),
+    )
+
+
+def test_rows_that_are_read_anew_are_not_asked_again_what_the_first_chunks_have_changed(
+    community: Community, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody votes meanwhile. Stories, and votes of others, went that the disguise does not mean."""
+    ann = community.ann
+    Story.objects.filter(pk=ann.owns(Story)[0]).update(title="")
+    with registering(Unlisted):
+        receipt = edna.disguise(Unlisted.name, ann.user, atomic=True)
+        left, counts = rows_by_table(), ann.history()[0].counts
+        ann.reveal(receipt)
+        refuse_once(monkeypatch, lambda _: Story.objects.filter(user=ann.pk, title="").count() > 1)
+        with cut_into_chunks(1):
+            receipt = ann.disguise(Unlisted.name)
+        assert (rows_by_table(), ann.history()[0].counts) == (left, counts)
+        assert ann.reveal(receipt).complete
+
+
+class Lonelier(Disguise):
+    name = "lobsters.lonelier"
+    transformations = (Remove(Vote, owner="user"), Remove(Draft, owner="user", where=Q(user__votes__isnull=True)))
+
+
+class Rereads(Disguise):
+    """Who is named beside a text decides about it, and another step gives the name away."""
+
+    name = "lobsters.rereads"
+    transformations = (
+        Decorrelate(Moderation, owner="moderator"),
+        Modify(Moderation, owner="user", where=Q(moderator__karma__gt=0), set={"action": ""}),
+    )
+
+
+class AsksWhoIsThere(Disguise):
+    """Whether anybody is named does not change."""
+
+    name = "lobsters.asks-who-is-there"
+    transformations = (
+        Decorrelate(Moderation, owner="moderator"),
+        Modify(Moderation, owner="user", where=Q(moderator__isnull=True), set={"action": ""}),
+    )
+
+
+class Blanked(Disguise):
+    """The step alone changes what it asks for."""
+
+    name = "lobsters.blanked"
+    transformations = (Modify(Draft, owner="user", where=~Q(text=""), set={"text": ""}),)
+
+
+class Asked(Disguise):
+    """It asks about the account, which goes last."""
+
+    name = "lobsters.asked"
+    transformations = (
+        Modify(User, set={"karma": 0}),
+        Remove(Draft, owner="user", where=Q(user__karma__gt=0)),
+    )
+
+
+@pytest.mark.once
+@pytest.mark.parametrize(
+    ("cls", "cut"),
+    [
+        (Emptied, False),
+        (Lonely, False),
+        (Lonelier, False),
+        (Rootless, False),
+        (Unlisted, False),
+        (Rereads, False),
+        (AsksWhoIsThere, True),
+        (Blanked, True),
+        (Asked, True),
+        (ByStory, True),
+        (Circle, True),
+        (LeaveTopic, True),
+    ],
+)
+def test_a_disguise_is_not_cut_that_asks_for_what_it_changes(
+    community: Community, most: int, cls: type[Disguise], cut: bool
+) -> None:
+    assert disguising.are_possible(cls, using="default") == cut
+
+
+class Farewell(Disguise):
+    """What is written lies in two steps with conditions; the third gives away the rest."""
+
+    name = "lobsters.farewell"
+    transformations = (
+        Remove(Draft, owner="user", where=Q(big=0)),
+        Modify(Draft, owner="user", where=Q(big=1), set={"text": "[gone]"}),
+        Decorrelate(Draft, owner="user"),
+    )
+
+
+def test_what_is_written_between_two_chunks_is_disguised_as_the_conditions_say(
+    community: Community, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It went into the open under a pseudonym: the last chunk asked no conditions."""
+    ann = community.ann
+    for number in range(8):
+        Draft.objects.create(user=ann.user, text=f"words {number}", big=number % 2)
+    community.before = state()
+    real, written = disguising._Disguising.do, []
+
+    def do(self: Any, part: Part) -> bool:
+        if self.chunk.number == 2 and not written:
+            written.extend(Draft.objects.create(user=ann.user, text="last words", big=big).pk for big in (0, 1))
+        return real(self, part)
+
+    monkeypatch.setattr(disguising._Disguising, "do", do)
+    with registering(Farewell), cut_into_chunks(2):
+        receipt = ann.disguise(Farewell.name)
+        assert written
+        assert set(Draft.objects.filter(big=1).values_list("text", flat=True)) == {"[gone]"}
+        assert not Draft.objects.filter(big=0).exists()
+        assert ann.reveal(receipt).complete
+    assert set(Draft.objects.filter(pk__in=written).values_list("text", flat=True)) == {"last words"}
+    Draft.objects.filter(pk__in=written).delete()
+    assert community.is_as_before()
+
+
 class Whole(Disguise):
     """A table that cannot be cut: a row is found by way of another one of the same table."""
 
@@ -641,18 +774,24 @@ def test_a_chunk_asks_for_its_keys_and_not_for_all_that_somebody_owns(community:
     assert not any('"user_id" IN (' in each for each in by_key)
 
 
-def test_a_chunk_that_the_database_refuses_once_is_done_the_next_time(
-    community: Community, most: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    real, refused = disguising._Disguising.do, []
+def refuse_once(monkeypatch: pytest.MonkeyPatch, when: Callable[[Any], bool]) -> list[Part]:
+    """The database refuses a chunk, once. Which it was is in the list then."""
+    real, refused = disguising._Disguising.do, list[Part]()
 
     def do(self: Any, part: Part) -> bool:
-        if self.chunk.number == 3 and not refused:
+        if not refused and when(self):
             refused.append(part)
             raise IntegrityError("somebody has just referred to a row of it")
         return real(self, part)
 
     monkeypatch.setattr(disguising._Disguising, "do", do)
+    return refused
+
+
+def test_a_chunk_that_the_database_refuses_once_is_done_the_next_time(
+    community: Community, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refused = refuse_once(monkeypatch, lambda chunks: chunks.chunk.number == 3)
     receipt = community.ann.disguise(ANON)
     assert refused
     assert community.ann.reveal(receipt).complete

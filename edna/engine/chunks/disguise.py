@@ -17,6 +17,7 @@ from edna.db import transactions
 from edna.db.cursors import connection_of
 from edna.db.rows import Row
 from edna.engine.books import under_way
+from edna.engine.chunks import conditions
 from edna.engine.chunks.parts import split
 from edna.engine.disguising import execute as disguising
 from edna.engine.planning import plan as planning
@@ -97,7 +98,9 @@ def disguise_one_of_many(
 
 def are_possible(cls: type[Disguise], *, using: str) -> bool:
     """Whether a disguise of many rows is to be cut. In mode client, chunks whose receipt nobody has got yet must not be there."""
-    return (cls.locators or conf.locator_mode()) == "server" and not inside_another_transaction(using)
+    if (cls.locators or conf.locator_mode()) != "server" or inside_another_transaction(using):
+        return False
+    return conditions.are_lasting(cls, using=using)  # type: ignore[arg-type]  # classes are hashable
 
 
 def inside_another_transaction(using: str) -> bool:

@@ -14,9 +14,8 @@ from typing import Any
 from django.db.models import Model
 
 from edna import conf, registry
-from edna.companions import links_to
 from edna.db.rows import Row, table_of
-from edna.engine.chunks.units import links_within, units_of
+from edna.engine.chunks.units import links_within, units_before_account
 from edna.engine.graph.references import key_of
 from edna.engine.planning.selection import Selection
 from edna.engine.planning.statements import CompiledStep, compiled_disguise, owner_keys
@@ -39,10 +38,7 @@ def split(cls: type[Disguise], target: Target, *, params: Mapping[str, Any], usi
     parts: list[Part] = []
     chunk: dict[type[Model], list[Row]] = {}
     rows = 0
-    beside = [table_of(link.model).model for link in links_to(model)]
-    for unit in units_of(compiled_disguise(cls, using=using).steps, beside=beside):
-        if table_of(model).model in unit.tables:
-            break
+    for unit in units_before_account(compiled_disguise(cls, using=using).steps, model):
         scan = _Scan(cls, params, owners, using, ordered=unit.ordered)
         bound = most if len(owners) == 1 and unit.vanishes else None
         if any(scan.look(step, most=bound) for step in unit.steps):

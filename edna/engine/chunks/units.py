@@ -7,6 +7,7 @@ Knows compiled steps and models; reads no tables.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from graphlib import TopologicalSorter
@@ -15,6 +16,7 @@ from django.db.models import ForeignKey, Model
 from django.db.models.constants import LOOKUP_SEP
 
 from edna import coverage
+from edna.companions import links_to
 from edna.coverage import relations_to
 from edna.db.rows import table_of
 from edna.engine.graph import families
@@ -47,6 +49,13 @@ class Unit:
         if isinstance(transformation, Decorrelate):
             return transformation.column == transformation.owners[0] and not transformation.group_by
         return isinstance(transformation, Remove)
+
+
+def units_before_account(steps: Sequence[CompiledStep], model: type[Model]) -> Iterator[Unit]:
+    """Those that chunks are made of; the last chunk takes the account, and what comes after it."""
+    account = table_of(model).model
+    beside = [table_of(link.model).model for link in links_to(model)]
+    return itertools.takewhile(lambda unit: account not in unit.tables, units_of(steps, beside=beside))
 
 
 def units_of(steps: Sequence[CompiledStep], *, beside: Collection[type[Model]]) -> Iterator[Unit]:

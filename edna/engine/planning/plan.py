@@ -72,8 +72,8 @@ def lock_principals(model: type[Model], targets: Sequence[Target], *, using: str
 def build(scope: Scope, *, part: Part | None = None, finished: Finished | None = None) -> Plan:
     """The plan for everything that ``scope`` means, or for a chunk of it.
 
-    Only rows of ``part`` are planned for. In a plan for what is left, no row of ``finished`` tables is modified again, and steps with
-    a ``where`` are done.
+    Only rows of ``part`` are planned for. In a plan for what is left, no row of ``finished`` is modified again. Every step looks again,
+    also one with a ``where``: what was written meanwhile is meant as much as what was there before.
 
     Raises:
         DanglingReferences: the disguise would leave rows that point at nothing.
@@ -82,8 +82,6 @@ def build(scope: Scope, *, part: Part | None = None, finished: Finished | None =
     chosen: Iterable[CompiledStep] = prepared.steps
     if part is not None:
         chosen = _of_part(part, prepared.steps, scope)
-    elif finished:
-        chosen = _of_what_is_left(prepared.steps, finished)
     steps = _found(_finding(scope), chosen, scope, most=None)
     assert steps is not None
     return _planned(steps, prepared, scope, finished or {})
@@ -151,13 +149,6 @@ def _of_part(part: Part, steps: Sequence[CompiledStep], scope: Scope) -> Iterato
             yield whole.first(meant, using=scope.using)
         else:
             yield replace(by_key, keys=meant) if meant else by_key.without_rows()
-
-
-def _of_what_is_left(steps: Sequence[CompiledStep], finished: Finished) -> Iterator[CompiledStep]:
-    for step in steps:
-        # Its rows were found before the others were changed; what it would find now is another question.
-        done = step.node in finished and step.transformation.where is not None
-        yield step.without_rows() if done else step
 
 
 def _found(
