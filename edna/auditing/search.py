@@ -18,7 +18,7 @@ from django.db.models import FileField
 from edna import json_keys, registry
 from edna.auditing import reading
 from edna.auditing.matching import Index, folded, needle
-from edna.auditing.values import Values, as_key
+from edna.auditing.values import Value, Values, as_key, known_by
 
 #: No two people have one: in whatever row it stands, even one that says of nobody whose it is, it is this person's.
 _ADDRESS: Final = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+")
@@ -30,7 +30,8 @@ _KEYS_TOLD: Final = 10
 class Place:
     """A column, or a storage, in which values were found: in how many rows, in which, and what of the person it is.
 
-    Not ``certain``: somebody else has the same value in the very column that it comes from, and it is no e-mail address.
+    Not ``certain``: somebody else has the same value in the very column that it comes from, and it is no e-mail address; or the
+    person's rows held what another principal is known by.
     """
 
     name: str
@@ -93,8 +94,10 @@ class _Search:
         self._needles = list(values.by_needle)
         self._index = Index.of(self._needles)
         self._hits: list[tuple[str, str, set[int]]] = []
-        #: Values that somebody else has where they come from.
+        #: Values that somebody else has where they come from, or is known by.
         self._of_others: set[int] = set()
+        self._names = known_by()
+        self._own_tables = {table for table, _ in self._names}
         self.findings = Findings(values.of, values.disguise, len(self._needles), values.too_short, values.unopened)
         self.findings.notes += [
             f"Not looked for: what stands in rows of {model} that {' or '.join(names)} gave away before. Only the person's key finds those."
@@ -149,10 +152,18 @@ class _Search:
             meant.add(number)
             at_home = any((each.table, each.column) == (table, column) for each in origins)
             is_address = any(_ADDRESS.fullmatch(each.text.strip()) for each in origins)
-            if at_home and not is_address and self._begins_with(value, number):
+            at_home = at_home and not is_address
+            if (at_home or self._names_somebody_else(table, column, key, origins)) and self._begins_with(value, number):
                 self._of_others.add(number)
         if meant:
             self._hits.append((f"{prefix}{table}.{column}" if table else prefix, self._told(table, key), meant))
+
+    def _names_somebody_else(self, table: str, column: str, key: tuple[str, ...], origins: list[Value]) -> bool:
+        """Whether another principal is known by what stands there, and a row of this one held it: an invitation, the lines of a log."""
+        if (table, column) not in self._names or key == self._values.own.get(table):
+            return False
+        # What comes from no table was given, to be found wherever it stands.
+        return all(each.table and each.table not in self._own_tables for each in origins)
 
     def _begins_with(self, value: Any, number: int) -> bool:
         """Whether it is the same value, or begins as one that is too long to be looked for as a whole."""

@@ -64,7 +64,7 @@ def _findings(findings: Findings, *, show: bool) -> Iterator[str]:
         yield "Found nowhere."
     if findings.shared:
         yield ""
-        yield "Found, but somebody else has the same, so it may be theirs:"
+        yield "Found, but somebody else has the same, or is known by it, so it may be theirs:"
         for place in findings.shared:
             yield from _place(place, show=show)
 

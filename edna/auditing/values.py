@@ -13,10 +13,14 @@ from typing import Any
 
 from django.apps import apps
 from django.core.exceptions import FieldDoesNotExist
+from django.db import connections
 from django.db.models import CharField, Field, FileField, ForeignKey, GenericIPAddressField, JSONField, Model, TextField
 
-from edna import api, inner_door, json_keys, personal_columns
+from edna import api, inner_door, json_keys, personal_columns, registry
 from edna.auditing.matching import leaves, needle
+from edna.auditing.treatment import principals
+from edna.coverage import tables_of_object
+from edna.personal_columns import Looks
 
 #: By the name of a table: its rows by their keys as text, each with the columns (or `meta__name`, a key of one) that are meant, or None
 #: for all.
@@ -47,6 +51,8 @@ class Values:
     of: str
     disguise: str = ""
     by_needle: dict[str, list[Value]] = field(default_factory=dict, repr=False)
+    #: By table, the key of the person's own row.
+    own: dict[str, tuple[str, ...]] = field(default_factory=dict)
     hidden: Rows = field(default_factory=dict)
     touched: Rows = field(default_factory=dict)
     files: set[str] = field(default_factory=set, repr=False)
@@ -114,6 +120,7 @@ def of_plan(plan: api.Plan, principal: Model) -> Values:
                     if isinstance(_column(model, name), FileField):
                         values.files.add(str(raw))
     _add_who_they_are(values, principal, everywhere=removes_account)
+    _note_own_row(values, principal)
     return values
 
 
@@ -124,7 +131,25 @@ def of_sealed(unlocked: api.Unlocked) -> Values:
     for label, name, raw in sealed.values:
         model = _model(label)
         values.add_cell(model, name, raw, label=model._meta.label if model else label)
+    principal = api.principal(unlocked)
+    if principal is not None:
+        _note_own_row(values, principal)
     return values
+
+
+def known_by() -> set[tuple[str, str]]:
+    """The columns, by table, of what tells principals from each other: the name they log in with, and their e-mail address."""
+    return {
+        (column.model._meta.db_table, column.column)
+        for model in principals()
+        for column in model._meta.concrete_fields
+        if isinstance(column, CharField | TextField)
+        and (
+            column.name == getattr(model, "USERNAME_FIELD", "")
+            or personal_columns.looks(column) is Looks.EMAIL
+            or (column.unique and personal_columns.says_who(column))
+        )
+    }
 
 
 def _add_who_they_are(values: Values, principal: Model, *, everywhere: bool) -> None:
@@ -133,6 +158,14 @@ def _add_who_they_are(values: Values, principal: Model, *, everywhere: bool) -> 
         if personal_columns.says_who(column):
             raw = column.value_from_object(principal)
             values.add_cell(column.model, column.name, raw, label=principal._meta.label, only_in=not everywhere)
+
+
+def _note_own_row(values: Values, principal: Model) -> None:
+    """Of an account that stays: what stands there names nobody else."""
+    connection = connections[registry.database_of(principal, type(principal))]
+    for table in tables_of_object(principal._meta.concrete_model or type(principal)):
+        key = principal._meta.pk.get_db_prep_value(principal.pk, connection)
+        values.own[table._meta.db_table] = as_key([key])
 
 
 def as_key(key: Iterable[Any]) -> tuple[str, ...]:

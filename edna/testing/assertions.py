@@ -68,7 +68,8 @@ def assert_nothing_left_of(
     """A rehearsal: once ``disguise`` is applied to the user, none of the values that it took from them is to be read in any table, in
     sessions, or in the name of a file. What was done is undone at the end, whether the user has a key or not.
 
-    Which values, their own rows say: as `edna_audit --principal` finds them. What somebody else has in the same column is not counted.
+    Which values, their own rows say: as `edna_audit --principal` finds them. What somebody else has in the same column is
+    not counted, nor is another principal's user name or e-mail address that stood in a row of this one.
     """
     # Late: this module is imported before applications are ready.
     from edna import registry

@@ -140,6 +140,48 @@ def test_an_address_is_nobody_else_s_wherever_it_stands(bea: Student) -> None:
 
 
 @pytest.mark.once
+def test_what_somebody_else_is_known_by_is_theirs_also_where_a_row_of_the_person_held_it(
+    bea: Student, typed: Any
+) -> None:
+    """An invitation, a line of a log: what goes with the person names others, who are named everywhere."""
+    carl, text = "carl@example.org", "I invited Dora, dora@example.org"
+    first, second = Answer.objects.filter(author=bea.user).order_by("pk")[:2]
+    Answer.objects.filter(pk=first.pk).update(text=carl)
+    Answer.objects.filter(pk=second.pk).update(text=text)
+    lecture = Lecture.objects.create(label=f"Held by {carl}")
+    other = Lecture.objects.create(label=text)
+    # Her own address is hers, wherever it stands, also where the account stays.
+    hers = Lecture.objects.create(label=EMAIL)
+    found = search(planned(bea))
+    assert sorted(places(found)["websubmit_lecture.label"]) == sorted([str(other.pk), str(hers.pk)])
+    shared = {place.name: place.keys for place in found.shared}
+    assert shared["websubmit_lecture.label"] == [str(lecture.pk)]
+    assert "websubmit_user.email" in shared
+    ran = typed("edna_audit", "--principal", EMAIL, "--disguise", DELETE)
+    assert "or is known by it, so it may be theirs" in ran.out
+    assert_nothing_left_of(bea.user, DELETE, ignore=["websubmit_lecture"])
+    assert places(search(values.given([carl]))).keys() == {
+        "websubmit_user.email",
+        "websubmit_answer.text",
+        "websubmit_lecture.label",
+    }
+    bea.disguise()
+    assert {"websubmit_lecture.label", "websubmit_user.email"} <= {place.name for place in search(sealed(bea)).shared}
+
+
+@pytest.mark.once
+def test_of_whose_account_stays_their_own_row_names_nobody_else(bea: Student) -> None:
+    """What a key opens says where it was taken from; that the account has it, too, makes it no other's."""
+    answer = Answer.objects.filter(author=bea.user).order_by("pk")[0]
+    Answer.objects.filter(pk=answer.pk).update(text=EMAIL)
+    Lecture.objects.create(label=f"Held by {EMAIL}")
+    steps = [Modify(Answer, owner="author", set={"text": "[gone]"})]
+    with registering(type("Hush", (Disguise,), {"name": "audit.hush", "transformations": steps})):
+        bea.disguise("audit.hush")
+        assert "websubmit_lecture.label" in places(search(sealed(bea)))
+
+
+@pytest.mark.once
 def test_while_the_account_stays_its_name_is_looked_for_only_in_what_was_taken_from_it(bea: Student) -> None:
     first = Answer.objects.filter(author=bea.user).order_by("pk")[0]
     Answer.objects.filter(pk=first.pk).update(text="Signed, bea@example.org")
