@@ -5,6 +5,7 @@ Invariant: the same models give the same text.
 
 from __future__ import annotations
 
+import json
 import re
 import textwrap
 from collections.abc import Iterable, Sequence
@@ -19,6 +20,7 @@ from edna.remedies import Step
 from edna.scaffold.columns import Filling, filling_of
 from edna.scaffold.comments import comments_on, what_stays
 from edna.scaffold.draft import Draft, behind
+from edna.scaffold.meanwhile import acceptable
 from edna.scaffold.rows_by_value import Named, by_name_alone, without_account
 from edna.spec import Remove
 
@@ -170,6 +172,14 @@ def _disguise(draft: Draft, class_name: str) -> str:
             'or another step with owner=edna.by_value("column", "column of the account").'
         )
         lines += [line for each in unowned for line in _pasted(each)]
+    if given_up := acceptable(draft):
+        lines += _comment(
+            "Decide: your site may delete these rows, or what they refer to, while the person is away. What was to come back into them is "
+            "held then, each time, until the person gives it up. Of which is that meant? Then nobody is asked:"
+        )
+        lines += ["    # accepts = {"]
+        lines += [f"    #     {json.dumps(label)}: {json.dumps(reasons)}," for label, reasons in given_up.items()]
+        lines += ["    # }"]
     for message in check_disguise(draft.as_disguise())[0]:
         lines += _comment(f"Decide: {message.msg} ({message.id})")
     return "\n".join(lines) + "\n"

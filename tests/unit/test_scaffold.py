@@ -166,6 +166,20 @@ def test_steps_in_comments_can_be_pasted(write: Write) -> None:
     assert {*said} <= {"edna.W106", "edna.W131"}
 
 
+def test_what_a_site_may_delete_meanwhile_is_suggested(write: Write) -> None:
+    """In a comment, which can be taken as it is: rows that stay, and what removed ones need, through tables among them."""
+    text = write(*LIBRARY)
+    begin = text.index("    # accepts = {")
+    comment = text[begin : text.index("    # }", begin) + len("    # }")]
+    assert '    #     "draft_app.Loan": ["row_missing"],' in comment
+    assert '    #     "draft_app.Patron_wishes": ["reference_missing"],' in comment
+    # What does not come back, and what goes with the account alone, is never held for that.
+    assert not any(name in comment for name in ("Team_members", "Dossier", 'draft_app.Patron"'))
+    said = run_module(text.replace(comment, comment.replace("    # ", "    ")))
+    assert said == []
+    assert next(iter(registry.disguises().values())).accepts["draft_app.Loan"] == ["row_missing"]
+
+
 def test_rights_of_others_come_back(write: Write) -> None:
     """What somebody may do with an account goes with it: they would lose that for good."""
     steps = steps_of(write(*LIBRARY))
