@@ -269,7 +269,7 @@ def disguise_all(
 
     Raises:
         UnregisteredOwners: some of those rows belong to somebody without a key; nothing was changed. DatabaseBusy, ConstraintRefused.
-        PartsRefused: in parts, without ``hand_over``, though the receipts are the only way back (locator mode ``client``).
+        PartsRefused: not ``atomic``, and without ``hand_over`` in locator mode ``client``; or a step reads what others' parts change.
     """
     throttle.admit()
     cls = registry.get(name)

@@ -100,9 +100,9 @@ class ConstraintRefused(SpecError):
 
 class PartsRefused(SpecError):
     """Cause: `edna.disguise_all` was asked for parts (`atomic=False`), and this disguise cannot be done in parts without harm: an error
-    would lose receipts that are the only way back. Nothing was changed.
+    would lose receipts that are the only way back, or a step reads what earlier parts have changed. Nothing was changed.
 
-    Remedy: the message says what is missing; or leave `atomic` as it is.
+    Remedy: the message says which of the two; pass `hand_over`, or leave `atomic` as it is.
     """
 
 

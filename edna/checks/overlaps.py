@@ -13,7 +13,7 @@ from django.core.checks import CheckMessage, Error, Info, Warning
 from django.core.exceptions import FieldDoesNotExist, ValidationError
 from django.db.models import Field, FileField, Model, Q
 
-from edna import coverage, decorrelated_rows, json_keys, value_owners
+from edna import coverage, decorrelated_rows, json_keys, rows_of_others, value_owners
 from edna.checks.steps import column_of, name_of, usable_steps, written, written_owner
 from edna.coverage import same_table
 from edna.errors import SpecError
@@ -97,6 +97,19 @@ def goes_with_the_first(disguise: type[Disguise]) -> Iterator[CheckMessage]:
             hint=f"If that is meant, say when=edna.ANY_LEFT in one of them. If it is to go when all have left, write one step: {step}.",
             obj=name_of(disguise),
             id="edna.W126",
+        )
+
+
+def done_at_once_alone(disguise: type[Disguise]) -> Iterator[CheckMessage]:
+    """Conditions about rows that the disguise changes for others: asked again in a later part, they find something else."""
+    for reading in rows_of_others.readings(disguise):
+        yield Warning(
+            f"For everybody it is for one transaction: {reading}. After the first part of several, whoever comes later would not be "
+            "found any more, and their texts and names would stay; so `atomic=False` and jobs for everybody are refused.",
+            hint="Let the condition, or the groups, be about columns that the disguise leaves as they are. Where it is never for very "
+            "many, silence this.",
+            obj=name_of(disguise),
+            id="edna.W133",
         )
 
 

@@ -11,7 +11,13 @@ from django.core.exceptions import FieldDoesNotExist
 from django.db.models import ForeignKey, Model
 
 from edna import api, registry
-from edna.checks.overlaps import given_away_before, goes_with_the_first, twice_changed, when_all_have_left
+from edna.checks.overlaps import (
+    done_at_once_alone,
+    given_away_before,
+    goes_with_the_first,
+    twice_changed,
+    when_all_have_left,
+)
 from edna.checks.pseudoprincipals.companions import check_companions, check_given_away
 from edna.checks.pseudoprincipals.generators import (
     check_generator,
@@ -91,6 +97,7 @@ def check_disguise(disguise: type[Disguise]) -> tuple[list[CheckMessage], type[M
         *when_all_have_left(disguise),
         *goes_with_the_first(disguise),
         *given_away_before(disguise),
+        *done_at_once_alone(disguise),
         *check_relations(disguise),
         *check_returning(disguise),
     ]

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from django.db import IntegrityError
 from django.db.models import Model
 
-from edna import clock, conf, registry
+from edna import clock, conf, registry, rows_of_others
 from edna.db import transactions
 from edna.engine.bags.capability import Unlocked, require_unlocked
 from edna.engine.books import acts, under_way
@@ -292,6 +292,8 @@ def disguise_all(
 
     if atomic:
         return _applied(cls, in_one, using=using)
+    if reason := rows_of_others.refusal(cls):
+        raise PartsRefused(f"{reason} Leave `atomic` as it is. Nothing was changed.")
     by_client = (cls.locators or conf.locator_mode()) == "client"
     if by_client and hand_over is None:
         raise PartsRefused(

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
 from django.db import IntegrityError, OperationalError, connection
 from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models import Q
 
 import edna
+from apps.lobsters_sim.models import Comment, Story
+from apps.lobsters_sim.models import User as Member
 from apps.websubmit.models import Answer, Lecture, Question, User
-from edna import Receipt
+from edna import Decorrelate, Disguise, Modify, Receipt
 from edna.engine.chunks import disguise as chunks
 from edna.engine.chunks import everybody
 from edna.engine.disguising import execute
-from edna.errors import ConstraintRefused, PartsRefused
+from edna.errors import ConstraintRefused, JobRefused, PartsRefused
+from edna.operations import jobs
 from edna.testing import application_dump
+from tests.installed import registering
 from tests.support import (
     ANONYMISE_ALL,
     DELETE,
@@ -327,3 +332,55 @@ def test_in_parts_or_not_a_stranger_stops_it_before_it_starts(students: list[Stu
     Answer.objects.create(author=stranger, question=Question.objects.first(), text="x")
     with nothing_changes(), pytest.raises(edna.errors.UnregisteredOwners, match=r"1 owner\(s\)"):
         edna.disguise_all(ANONYMISE_ALL, atomic=False)
+
+
+# Conditions about what the disguise changes for others
+
+
+class HidePrivateMatters(Disguise):
+    """What somebody comments on a story depends on its title, which goes as well."""
+
+    name = "lobsters.hide-private-matters"
+    transformations = (
+        Modify(Comment, "user", {"comment": "[gone]"}, where=Q(story__title__startswith="Private")),
+        Decorrelate(Comment, "user", where=Q(story__title__startswith="Private")),
+        Modify(Story, "user", {"title": "[gone]"}),
+    )
+
+
+@pytest.fixture
+def commentators() -> Iterator[list[Student]]:
+    """Eight. Each has written below another one's story."""
+    people = [Member.objects.create(username=f"member{number}") for number in range(8)]
+    stories = [Story.objects.create(user=each, title="Private matters") for each in people]
+    for number, each in enumerate(people):
+        Comment.objects.create(user=each, story=stories[number - 1], comment=f"{each.username} was ill")
+    keys = [edna.register_principal(each, identifier=each.username).secret_key for each in people]
+    with registering(HidePrivateMatters):
+        yield [Student(each, key) for each, key in zip(people, keys, strict=True) if key is not None]
+
+
+def test_all_are_planned_together_where_a_condition_reads_what_is_changed_for_others(
+    commentators: list[Student], parts_of_three: None
+) -> None:
+    """Whoever came in a later batch was not found any more: the texts stayed, with the names."""
+    before = application_dump()
+    assert len(edna.disguise_all(HidePrivateMatters.name)) == 8
+    assert not Comment.objects.filter(comment__endswith="was ill").exists()
+    assert not Comment.objects.filter(user__in=[each.user.pk for each in commentators]).exists()
+    for each in commentators:
+        each.reveal_everything()
+    for each in commentators:
+        each.reveal_everything()
+    assert application_dump() == before
+
+
+@pytest.mark.once
+def test_such_a_disguise_is_done_neither_in_parts_nor_by_a_job(commentators: list[Student]) -> None:
+    sentence = r'the where of Modify\(Comment, owner="user"\) reads lobsters_sim\.Story\.title'
+    with nothing_changes(), pytest.raises(PartsRefused, match=sentence):
+        edna.disguise_all(HidePrivateMatters.name, atomic=False, hand_over=Taken())
+    with nothing_changes(), pytest.raises(JobRefused, match=sentence):
+        jobs.start(HidePrivateMatters.name)
+    # Of a selection, each is disguised as if they were alone.
+    assert jobs.start(HidePrivateMatters.name, principals=[commentators[0].user]).total == 1

@@ -403,6 +403,17 @@ SPECS: dict[str, tuple[str, type[Disguise], type[Disguise]]] = {
         spec(Remove(Duel, owner="challenger"), Remove(Duel, owner="challenged")),
         spec(Remove(Duel, owner=["challenger", "challenged"])),
     ),
+    "a condition about what is changed for others": (
+        "W133",
+        spec(
+            Modify(Post, "author", {"body": "a"}),
+            Decorrelate(Comment, "author", where=Q(post__body="x"), group_by=["post"]),
+        ),
+        spec(
+            Modify(Post, "author", {"body": "a"}),
+            Decorrelate(Comment, "author", where=Q(post__rating=1), group_by=["post"]),
+        ),
+    ),
     "applies to": ("E115", spec(LETTERS, applies_to="users"), spec(LETTERS, applies_to="staff")),
     "locators": ("E115", spec(LETTERS, locators="user"), spec(LETTERS, locators="client")),
     "reference misspelt": (

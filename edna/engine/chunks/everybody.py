@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from edna import clock, conf, registry, store
+from edna import clock, conf, registry, rows_of_others, store
 from edna.db import transactions
 from edna.engine.books import under_way
 from edna.engine.chunks import disguise as chunks
@@ -38,10 +38,11 @@ HandOver = Callable[[Sequence[Receipt]], None]
 def disguise_in_one(
     cls: type[Disguise], references: Sequence[str], *, params: Params, progress: Progress | None, using: str
 ) -> list[Receipt]:
-    """In the caller's transaction."""
+    """In the caller's transaction. All are planned together where a later part would no longer find what an earlier one has changed."""
     model = registry.principal_model_for(cls)
     receipts: list[Receipt] = []
-    for part in _batched(references, _AT_ONCE):
+    together = bool(rows_of_others.readings(cls))
+    for part in _batched(references, len(references) if together else _AT_ONCE):
         # Read anew: an earlier batch may have put something into their lists.
         targets = [
             Target(entry, (entry,))
@@ -201,5 +202,5 @@ def plan_for_first(
 
 
 def _batched(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:
-    for start in range(0, len(items), size):
+    for start in range(0, len(items), size or 1):
         yield items[start : start + size]

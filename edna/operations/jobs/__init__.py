@@ -27,7 +27,7 @@ from edna.operations.jobs.job_reports import (
     waiting,
     where_it_is,
 )
-from edna.operations.jobs.launch import refuse_client_mode, start
+from edna.operations.jobs.launch import refuse_batches, refuse_client_mode, start
 from edna.operations.jobs.runner import Runner, alive_since
 from edna.operations.store import jobs as store_jobs
 from edna.spec import parsed_params
@@ -78,6 +78,8 @@ def run(
         cls = registry.get(job.disguise)
         if not job.keep_no_way_back:
             refuse_client_mode(cls)
+        if job.everybody:
+            refuse_batches(cls)
         work = Work(
             job=job_id,
             disguise=cls,

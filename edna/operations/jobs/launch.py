@@ -9,7 +9,7 @@ from typing import Any, Final
 from django.db import IntegrityError, transaction
 from django.db.models import Model, QuerySet
 
-from edna import clock, conf, logs, registry, signals
+from edna import clock, conf, logs, registry, rows_of_others, signals
 from edna.db import transactions
 from edna.engine.graph.staff import references as staff_of
 from edna.engine.principals import identity_at_work, owners_of_rows
@@ -57,7 +57,7 @@ def start(
         UnknownDisguise, InvalidParameters; PrincipalError: one of them is not saved, or the disguise is for another principal model.
         UnregisteredOwners: somebody of everybody has no key.
         JobRefused: the disguise keeps its locators with the people (mode ``client``), who would never get them, unless it is for good;
-            or a limit is no limit.
+            a step reads what other batches of everybody change; or a limit is no limit.
         ServerKeyUnknown: the server's key is not this site's.
     Nothing was changed then.
     """
@@ -68,6 +68,8 @@ def start(
     texts = _as_texts(cls, given)
     if not keep_no_way_back:
         refuse_client_mode(cls)
+    if principals is None:
+        refuse_batches(cls)
     limits = _limits(concurrency, rate_per_second)
     model, using = registry.principal_model_for(cls), registry.database()
     serverkeys.require(using=using)
@@ -139,6 +141,16 @@ def refuse_client_mode(cls: type[Disguise]) -> None:
             f"{cls.name} keeps its locators with the people (mode client), and a job has nobody to give them to; apply it "
             "with edna_disguise --all --receipts, or to one person at a time."
         )
+
+
+def refuse_batches(cls: type[Disguise]) -> None:
+    """Of everybody, later batches would not find what earlier ones have changed. A selection is each of them alone, one after the other.
+
+    Raises:
+        JobRefused
+    """
+    if reason := rows_of_others.refusal(cls):
+        raise JobRefused(f"{reason} Apply it with edna.disguise_all, or edna_disguise --all, which take all at once.")
 
 
 def _references(cls: type[Disguise], principals: Iterable[Model]) -> Iterator[str]:

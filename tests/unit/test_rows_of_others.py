@@ -1,0 +1,109 @@
+"""What steps read of rows that their disguise changes for others: that and nothing else keeps a disguise from being done in parts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.db.models import Exists, OuterRef, Q
+
+from apps.lobsters_sim.models import Comment, Hat, Message, Story, Tagging, User, Vote
+from edna import Decorrelate, Disguise, Modify, Remove, registry, rows_of_others
+from edna.spec import Transformation
+
+TITLES = Modify(Story, "user", {"title": "[gone]"})
+TEXTS = {"comment": "[gone]"}
+
+
+def read(*steps: Any) -> list[str]:
+    disguise = type("Sample", (Disguise,), {"name": "sample", "transformations": list(steps)})
+    return [
+        f"{reading.by} {reading.column.removeprefix('lobsters_sim.')}" for reading in rows_of_others.readings(disguise)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("steps", "columns"),
+    [
+        ([TITLES, Modify(Comment, "user", TEXTS, where=Q(story__title="x"))], ["where Story.title"]),
+        ([TITLES, Modify(Comment, "user", TEXTS, where=~Q(story__title="x"))], ["where Story.title"]),
+        ([TITLES, Decorrelate(Comment, "user", group_by=["story__title"])], ["group_by Story.title"]),
+        ([Decorrelate(Story, "user"), Decorrelate(Comment, "user", group_by=["story__user"])], ["group_by Story.user"]),
+        ([Modify(User, set={"karma": 0}), Remove(Vote, "user", Q(story__user__karma=1))], ["where User.karma"]),
+        # Whether there are any depends on who is still there.
+        ([Remove(Vote, "user"), Modify(Story, "user", {"title": ""}, where=Q(votes=None))], ["where Vote.pk"]),
+        (
+            [
+                Remove(Vote, "user"),
+                Modify(Story, "user", {"title": ""}, where=Exists(Vote.objects.filter(story=OuterRef("pk")))),
+            ],
+            ["where Vote.pk"],
+        ),
+        # Of a row of two owners, the first one's turn is not the second one's.
+        (
+            [
+                Modify(Message, ["author_user", "recipient_user"], {"body": ""}, where=Q(body="x")),
+                Decorrelate(Message, "recipient_user", Q(body="x")),
+            ],
+            ["where Message.body"],
+        ),
+        (
+            [
+                Modify(Message, "author_user", {"body": ""}, where=Q(recipient_user__karma=1)),
+                Decorrelate(Message, "recipient_user"),
+            ],
+            ["where Message.recipient_user"],
+        ),
+        # Other rows of the same table.
+        ([Modify(Comment, "user", TEXTS, where=Q(parent_comment__comment="x"))], ["where Comment.comment"]),
+        # By removal of a hat its column becomes NULL.
+        ([Remove(Hat, "user"), Decorrelate(Comment, "user", Q(hat=None))], ["where Comment.hat"]),
+    ],
+)
+def test_what_others_change_is_read(steps: list[Transformation], columns: list[str]) -> None:
+    assert read(*steps) == columns
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [TITLES, Modify(Comment, "user", TEXTS, where=Q(story__is_expired=True))],
+        [TITLES, Decorrelate(Comment, "user", group_by=["story"])],
+        [Modify(Comment, "user", TEXTS, where=Q(comment="x")), Decorrelate(Comment, "user", Q(comment="x"))],
+        # One's own account, and one's own rows, however one gets there.
+        [Modify(User, set={"karma": 0}), Modify(Comment, "user", TEXTS, where=Q(user__karma=1))],
+        [TITLES, Modify(User, set={"karma": 0}, where=Q(stories__title="x"))],
+        [TITLES, Modify(Comment, "user", TEXTS, where=Q(user__stories__title="x"))],
+        [TITLES, Remove(Tagging, "story__user", Q(story__title="x"))],
+        # What is removed takes along, or takes out of its column, what refers to it.
+        [
+            Remove(Story, "user"),
+            Remove(Comment, "story__user"),
+            Modify(Comment, "user", TEXTS, where=Q(story__is_expired=True)),
+        ],
+        # Whoever the recipient becomes, there is one.
+        [
+            Modify(Message, "author_user", {"body": ""}, where=Q(recipient_user=None)),
+            Decorrelate(Message, "recipient_user"),
+        ],
+        # It changes each row once.
+        [Modify(Message, ["author_user", "recipient_user"], {"body": ""}, where=Q(body="x"))],
+    ],
+)
+def test_what_nobody_else_changes_is_not(steps: list[Transformation]) -> None:
+    assert read(*steps) == []
+
+
+def test_the_sentence_names_the_step_and_what_it_reads() -> None:
+    steps = [TITLES, Modify(Comment, "user", TEXTS, where=Q(story__title="x"))]
+    disguise = type("Sample", (Disguise,), {"name": "sample", "transformations": steps})
+    assert rows_of_others.refusal(disguise) == (
+        'sample is for one transaction: the where of Modify(Comment, owner="user") reads lobsters_sim.Story.title, which '
+        'Modify(Story, owner="user") changes for others. Who comes later would not be found any more.'
+    )
+
+
+def test_no_disguise_of_the_samples_is_for_one_transaction() -> None:
+    found = {name: rows_of_others.refusal(each) for name, each in registry.disguises().items()}
+    assert len(found) >= 8
+    assert not any(found.values())
