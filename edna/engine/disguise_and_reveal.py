@@ -36,7 +36,7 @@ from edna.engine.planning.scope import Scope
 from edna.engine.planning.steps import Plan, Target
 from edna.engine.principals import entries_of, identity_at_work, owners_of_rows
 from edna.engine.revealing import reveal as revealing
-from edna.errors import ConstraintRefused, DatabaseBusy, NotYours, PartsRefused, PrincipalNotRegistered
+from edna.errors import ConstraintRefused, DatabaseBusy, NotYours, PartsRefused, PrincipalNotRegistered, ReceiptUnknown
 from edna.records.chain import chunks_of
 from edna.records.locator import Receipt
 from edna.registry import ByHand
@@ -358,10 +358,12 @@ def reveal(
         # Once more before anything is given up: what came back last may have made way for it.
         for give_up in (False, True):
             if rows := rows_to_give_up(outcome.held, accepted, policy):
-                again = reveal_again(allow_partial=True, given_up=rows if give_up else None)
-                assert again is not None
-                outcome.forget_held()
-                outcome.include(again)
+                # All of the receipt's own may be done: what is held then lies in a bag of several, and is not given up.
+                with contextlib.suppress(ReceiptUnknown):
+                    again = reveal_again(allow_partial=True, given_up=rows if give_up else None)
+                    assert again is not None
+                    outcome.forget_held()
+                    outcome.include(again)
         if not allow_partial:
             outcome.require_complete(receipt.disguise)
         return outcome, forgets(outcome)

@@ -13,6 +13,7 @@ from apps.websubmit.models import Answer, User
 from edna import Decorrelate, Disguise, Held, Modify, Reason, Remove, placeholders
 from edna.errors import CapabilityClosed, InvalidParameters, ReceiptUnknown, RevealRefused
 from edna.models import Bag, KeySlot, PrincipalEntry
+from edna.testing import Person, application_dump
 from tests.databases import first_everywhere
 from tests.installed import registering
 from tests.support import (
@@ -25,6 +26,9 @@ from tests.support import (
     make_course,
     rows_of,
 )
+from tests.zoo.models.hamlet import Letter, Stamp, Villager
+from tests.zoo.specs.hamlet import Leave, Mask
+from tests.zoo.tables import zoo, zoo_tables  # noqa: F401 - fixtures
 
 pytestmark = pytest.mark.django_db
 
@@ -195,3 +199,40 @@ def test_somebody_with_an_account_keeps_their_key(bea: Student) -> None:
         Answer.objects.all().delete()
         assert bea.reveal(receipt, accept=edna.ALL).complete
     assert (PrincipalEntry.objects.count(), KeySlot.objects.count()) == (1, 1)
+
+
+class LettersGone(Disguise):
+    name = "tests.letters-gone"
+    transformations = [
+        Remove(Stamp, owner=["letter__sender", "letter__recipient"]),
+        Remove(Letter, owner=["sender", "recipient"]),
+    ]
+
+
+@first_everywhere("accept", ["caller", "specification"])
+def test_what_waits_in_a_shared_bag_does_not_keep_the_receipt(accept: str, zoo: None, monkeypatch: Any) -> None:  # noqa: F811 - the fixture
+    """All of the receipt's own bag is back or in other hands at once. Looked for once more to give up the rest, it was not there: the
+    receipt was said to be unknown, and nothing came back."""
+    ann, bob = (Person.registered(Villager.objects.create(name=name)) for name in ("ann", "bob"))
+    letter = Letter.objects.create(sender=ann.user, recipient=bob.user, text="from ann")
+    stamp = Stamp.objects.create(letter=letter, text="red")
+    before = application_dump()
+    with registering(LettersGone):
+        hidden = ann.disguise(Mask.name)
+        gone = bob.disguise(LettersGone.name)
+        ann.disguise(Leave.name)
+        assert not Letter.objects.exists()
+        other = Letter.objects.create(sender=bob.user, recipient=bob.user, text="of today")
+        taken = Stamp.objects.create(pk=stamp.pk, letter=other, text="of today")
+        if accept == "specification":
+            monkeypatch.setattr(Mask, "accepts", {"zoo.Stamp": ["row_exists"]})
+
+        outcome = ann.reveal(hidden, **({"accept": edna.ALL} if accept == "caller" else {}))
+
+        assert [held.pk for held in outcome.held] == [stamp.pk]
+        assert outcome.accepted == {}
+        taken.delete()
+        other.delete()
+        bob.reveal(gone)
+        ann.reveal_everything()
+        assert application_dump() == before
