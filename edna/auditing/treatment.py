@@ -195,7 +195,9 @@ def _stands_in(model: type[Model], name: str, table: Table) -> bool:
 def _whose(step: Transformation) -> str:
     if not step.owners:
         return "the account itself"
-    return f"rows whose {' or '.join(map(value_owners.in_words, step.owners))} is the person"
+    # An element is in a row, and not the row's.
+    of = "in which" if value_owners.element_of(step.owners) else "whose"
+    return f"rows {of} {' or '.join(map(value_owners.in_words, step.owners))} is the person"
 
 
 def _where(where: Q | None) -> str:

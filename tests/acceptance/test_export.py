@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import stat
 from pathlib import Path
@@ -112,8 +113,12 @@ def test_the_command_writes_a_private_file(community: Community, tmp_path: Path)
     key.write_text(ann.secret_key.expose_text())
     typed = ["edna_export_person", "--output", str(path), "--secret-key-file", str(key)]
 
-    call_command(*typed)
+    out = io.StringIO()
+    call_command(*typed, "--json", stdout=out)
 
+    told, states = json.loads(out.getvalue()), json.loads(path.read_text())["rows"]
+    assert told["states"] == len(states)
+    assert told["rows"] == len({(row["model"], *row["key"]) for row in states}) < told["states"], "a row counts once"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert json.loads(path.read_text())["rows"] == exported(ann)["rows"]
     with pytest.raises(CommandError, match="exists already"):

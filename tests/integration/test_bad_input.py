@@ -724,7 +724,9 @@ def test_overrides_that_do_not_fit_are_refused_or_held(bea: Student) -> None:
 
 
 @pytest.mark.once
-@pytest.mark.parametrize("name", ["email", "websubmit.user.mail", "nosuch.user.email", "", "websubmit.user"])
+@pytest.mark.parametrize(
+    "name", ["email", "websubmit.user.mail", "nosuch.user.email", "", "websubmit.user", "auth.user.username"]
+)
 def test_overrides_of_no_column_are_refused(bea: Student, name: str) -> None:
     """Passed over, they would look as if the value that they give were taken, too."""
     receipt = edna.disguise(DELETE, bea.user)

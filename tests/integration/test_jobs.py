@@ -282,6 +282,13 @@ def test_no_such_job(act: Callable[[int], Any]) -> None:
 
 
 @pytest.mark.once
+def test_a_job_is_named_by_its_number_or_by_a_report_of_it(students: list[Student]) -> None:
+    job = jobs.start(DELETE)
+    assert jobs.pause(job).state is JobState.PAUSED
+    assert jobs.resume(jobs.report(job)).id == job.id
+    assert jobs.run(job).done == jobs.report(job.id).total == len(students)
+
+
 def test_a_job_is_not_run_in_client_mode(students: list[Student], settings: Any) -> None:
     """Started before the setting was changed: its receipts would be nobody's."""
     job = jobs.start(DELETE)

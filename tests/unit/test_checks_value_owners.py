@@ -15,6 +15,7 @@ from django.db.models.functions import Lower, Upper
 
 import edna
 from edna import Decorrelate, Disguise, Modify, Remove, placeholders, value_owners
+from edna.auditing import treatment
 from edna.errors import SpecError
 from edna.spec import model_field
 from tests.installed import forget_relations, registered, registering
@@ -184,6 +185,12 @@ def test_hints_name_the_columns_of_what_rows_are_about() -> None:
     assert "edna.E201" not in found(Remove(Entry, owner=edna.about(Customer)), step)
     with pytest.raises(SpecError, match="neither"):
         edna.about(Customer, by="entry__")
+
+
+def test_the_audit_says_that_an_element_is_in_a_row() -> None:
+    of = treatment.of(disguise(Modify(Board, owner=WATCHER, set={"watchers__*": None})))
+    (act,) = of.tables[Board].acts
+    assert act.whose.startswith("rows in which an element of watchers (by ")
 
 
 def test_an_owner_that_is_none_is_told_once() -> None:

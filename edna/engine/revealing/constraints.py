@@ -227,15 +227,22 @@ def require_columns(overrides: Overrides) -> None:
     """
     Raises:
         InvalidParameters: one of them is for no column that there is. Passed over, a typing error would look like a name that is taken.
+            So would a model that has no rows: one that is swapped out, a proxy, or a child of that which has the column.
     """
     for name in overrides:
         label, _, column = name.rpartition(".")
         try:
-            apps.get_model(label)._meta.get_field(column)
+            model = apps.get_model(label)
+            field = model._meta.get_field(column)
         except (LookupError, ValueError, FieldDoesNotExist):
             raise InvalidParameters(
                 f"overrides: there is no column {name!r}. Write the model's label and the field: {{'shop.user.email': 'b@x.org'}}."
             ) from None
+        instead = model._meta.swapped or field.model._meta.label
+        if instead.lower() != model._meta.label_lower:
+            raise InvalidParameters(
+                f"overrides: {name!r} is no column of a table of this site. Perhaps {instead}.{column} is meant."
+            )
 
 
 def overridden(

@@ -47,13 +47,21 @@ class Command(PersonFileCommand):
         document = api.export(unlocked)
         if self.files is not None:
             self.files = api.export_files(unlocked)
-        counts = {name: len(document[name]) for name in ("rows", "files", "blobs")}
+        # A row stands once as it is, and once for each state of it that is disguised.
+        rows = len({(row["model"], json.dumps(row["key"])) for row in document["rows"]})
+        counts = {
+            "rows": rows,
+            "states": len(document["rows"]),
+            "files": len(document["files"]),
+            "blobs": len(document["blobs"]),
+        }
+        states = f" in {counts['states']:,} states" if counts["states"] > rows else ""
         unopened = document["unopened"]
         more = f" and {count(len(self.files), 'file')}" if self.files else ""
         return PersonFile(
             json.dumps(document, indent=2),
             {**counts, "unopened": unopened},
-            f"{counts['rows']} rows{more}, in the clear.",
+            f"{count(rows, 'row')}{states}{more}, in the clear.",
             f"{unopened} of what is sealed did not open, and is not in it." if unopened else "",
         )
 

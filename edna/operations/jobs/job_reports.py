@@ -95,14 +95,16 @@ class JobReport:
 
 def where_it_is(
     function: Callable[Concatenate[int, Arguments], Result],
-) -> Callable[Concatenate[int, Arguments], Result]:
-    """Decorates what is done with one job: of several databases, in the one that has it. Its number is no other job's.
+) -> Callable[Concatenate[int | JobReport, Arguments], Result]:
+    """Decorates what is done with one job, by its number or a report of it: of several databases, in the one that has it. Its number is no
+    other job's.
 
     What is decorated raises `JobUnknown` before it changes anything.
     """
 
     @wraps(function)
-    def there(job_id: int, /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+    def there(job: int | JobReport, /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+        job_id = job.id if isinstance(job, JobReport) else job
         databases, unknown = SearchedShards(registry.databases()), JobUnknown()
         for using in databases.there():
             with databases.passed_over_if_away(using), shards.at(using):

@@ -39,7 +39,9 @@ class Command(EdnaCommand):
 
     def run(self, options: dict[str, Any]) -> None:
         rebuild = not options["keep_application_tables"]
-        done = scrub(rebuild_application=rebuild, operator=operator_of(options), progress=self.show_progress)
+        # Without a terminal cron would mail it, each night.
+        progress = self.show_progress if self.stderr.isatty() else None
+        done = scrub(rebuild_application=rebuild, operator=operator_of(options), progress=progress)
         if options["json"]:
             self.print_json(done.as_dict())
         else:
