@@ -720,6 +720,37 @@ def test_a_task_that_the_site_has_not_noted_is_not_done(
 
 
 @pytest.mark.once
+def test_a_file_is_not_taken_from_where_a_task_that_the_site_has_not_noted_says(
+    world: Any, files: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever writes to the database would have something else sealed in its place, and the file would stay."""
+    ada = person(world)
+    document(world, ada)
+    before = state(files)
+    receipt = crashed(lambda: ada.disguise("world.shred"), monkeypatch)
+    noted = FileTask.objects.get()
+    edna.finish_files()
+    ada.reveal(receipt)
+    assert state(files) == before
+    FileTask.objects.create(
+        field=noted.field,
+        name=noted.name,
+        size=3,
+        digest=b"d" * 32,
+        locator=b"l" * 32,
+        free=True,
+        erase=False,
+        mac=b"m" * 32,
+    )
+    receipt = ada.disguise("world.shred")
+    assert files() == {}
+    assert FileTask.objects.count() == 1  # it stays, as evidence
+    FileTask.objects.all().delete()
+    ada.reveal(receipt)
+    assert state(files) == before
+
+
+@pytest.mark.once
 def test_what_is_left_is_finished_by_the_next_who_has_to_do_with_files(
     world: Any, files: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -90,7 +90,8 @@ def _unwritten(names: set[Name], *, using: str) -> dict[Name, PendingFile]:
     unwritten = {}
     for task in store.file_tasks_by_name({name for _, name in names}, using=using):
         column = field_of(task.field)
-        if task.locator is not None and column is not None and name_of(column, task.name) in names:
+        ours = task.locator is not None and file_tasks.is_ours(task, using=using)
+        if ours and column is not None and name_of(column, task.name) in names:
             unwritten[name_of(column, task.name)] = task
     return unwritten
 
