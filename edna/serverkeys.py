@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
-from edna import clock, registry, vouching
+from edna import clock, registry, shards, vouching
 from edna.db import transactions
 from edna.engine.books import acts, beside, sessions
 from edna.engine.files import file_tasks
@@ -252,12 +252,14 @@ def _verdicts(using: str) -> Iterator[Iterator[bool]]:
 
 def _file_tasks(using: str) -> Iterator[bool]:
     pages = inspection.pending_files(using=using)
-    return islice((file_tasks.is_ours(task) for page in pages for task in page), _MOST_ASKED)
+    places = [shards.named(using), *(place or None for place in tags.other_places(using=using))]
+    asked = (any(file_tasks.is_of(task, each) for each in places) for page in pages for task in page)
+    return islice(asked, _MOST_ASKED)
 
 
 def _logged_updates(using: str) -> Iterator[bool]:
     pages = inspection.replays(using=using)
-    return islice((replay_log.verifies(sealed) for page in pages for _, sealed in page), _MOST_ASKED)
+    return islice((replay_log.is_of_this_site(sealed) for page in pages for _, sealed in page), _MOST_ASKED)
 
 
 def _session_links(using: str) -> Iterator[bool]:

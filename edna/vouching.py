@@ -12,18 +12,21 @@ from functools import partial
 from typing import Final
 
 from edna import conf, registry
+from edna import store as rows
 from edna.crypto.keys import PublicKey
 from edna.custody.base import KINDS, VERSION, stored_tag
 from edna.db import transactions
 from edna.engine.books import acts, beside
 from edna.engine.books.beside import KeyStatistic
 from edna.engine.files import file_tasks
+from edna.engine.forwarding import replay_log
 from edna.store import inspection, serverkeys
 from edna.store import vouching as store
 from edna.store.vouching import ALONE as ALONE
 from edna.store.vouching import Found, Tagged
 
 _FILES: Final = ("waiting file", "waiting files")
+_REPLAYS: Final = ("logged update", "logged updates")
 _SLOTS: Final = ("key slot", "key slots")
 #: What was looked at, and how many so far.
 Progress = Callable[[str, int], None]
@@ -92,6 +95,11 @@ def vouch(
     if entry is None and job is None:
         for kept in (kept for further in beside.further() for kept in further.renew(using=using)):
             done.found[kept.kind], done.words[kept.kind] = kept.found, kept.words
+    if formerly is not None:
+        done.found |= {
+            "replays": transactions.run(partial(_move_replays, formerly or None, using), using=using),
+            "files": transactions.run(partial(_move_files, formerly or None, using), using=using),
+        }
     if done.tagged:
         counts: dict[str, int | str] = {kind: found.tagged for kind, found in done.found.items()}
         if formerly is not None:
@@ -146,8 +154,9 @@ def count(*, using: str) -> list[KeyStatistic]:
     for page in inspection.pending_files(using=using):
         for task in page:
             files.looked_at += 1
-            files.older += file_tasks.is_ours(task) and not file_tasks.is_under_first_key(task)
-            files.wrong += not file_tasks.is_ours(task)
+            ours = file_tasks.is_ours(task, using=using)
+            files.older += ours and not file_tasks.is_under_first_key(task, using=using)
+            files.wrong += not ours
     return [
         *(KeyStatistic(tagged.kind, tagged.words, store.count(tagged, using=using)) for tagged in _wanted()),
         KeyStatistic("files", _FILES, files),
@@ -195,7 +204,7 @@ def in_words(numbers: Mapping[str, int], words: Mapping[str, tuple[str, str]] | 
 
 def known_words() -> dict[str, tuple[str, str]]:
     """Of each kind of thing, one and several of it."""
-    return {"files": _FILES, **{tagged.kind: tagged.words for tagged in _wanted()}}
+    return {"files": _FILES, "replays": _REPLAYS, **{tagged.kind: tagged.words for tagged in _wanted()}}
 
 
 def _wanted(entry: int | None = None, job: int | None = None) -> list[Tagged]:
@@ -210,6 +219,37 @@ def _wanted(entry: int | None = None, job: int | None = None) -> list[Tagged]:
 def _wanted_at_migrate() -> list[Tagged]:
     """Those of them that were there before rows had tags; others may have no table yet."""
     return [store.entries(), *beside.kept().tagged()]
+
+
+def _move_replays(place: str | None, using: str) -> Found:
+    """What was logged in another place, as of this database."""
+    found, new = Found(), []
+    for pk, sealed in (each for page in inspection.replays(using=using) for each in page):
+        found.looked_at += 1
+        if not replay_log.verifies(sealed, using=using):
+            found.wrong += 1
+            if (moved := replay_log.moved(sealed, place=place, using=using)) is not None:
+                new.append((pk, moved))
+    return _moved(found, new, rows.replace_replays, using)
+
+
+def _move_files(place: str | None, using: str) -> Found:
+    """Files that wait, likewise."""
+    found, new = Found(), []
+    for task in (each for page in inspection.pending_files(using=using) for each in page):
+        found.looked_at += 1
+        if not file_tasks.is_ours(task, using=using):
+            found.wrong += 1
+            if (mac := file_tasks.moved(task, place=place, using=using)) is not None:
+                new.append((task.id, mac))
+    return _moved(found, new, rows.replace_file_macs, using)
+
+
+def _moved(found: Found, new: list[tuple[int, bytes]], write: Callable[..., None], using: str) -> Found:
+    found.elsewhere = found.tagged = found.vouched = len(new)
+    if new:
+        write(new, using=using)
+    return found
 
 
 def _tag(tagged: Tagged, page: list[int], as_they_are: bool, using: str, formerly: str | None) -> Found:

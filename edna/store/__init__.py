@@ -534,6 +534,11 @@ def add_replay(sealed: bytes, *, logged_on: datetime.date, using: str) -> None:
     Replay.objects.using(using).create(logged_on=logged_on, sealed=sealed)
 
 
+def replace_replays(sealed: Sequence[tuple[int, bytes]], *, using: str) -> None:
+    """By their numbers."""
+    rows.update(_REPLAYS, ("sealed",), list(sealed), using=using)
+
+
 def replays_since(day: datetime.date, *, using: str) -> list[bytes]:
     # By each reveal: compiling a query of Django's takes as long as the database does.
     least = connection_of(using).ops.adapt_datefield_value(day)
@@ -574,6 +579,11 @@ _FILE_COLUMNS: Final = ("id", "field", "name", "size", "digest", "locator", "fre
 def add_file_tasks(tasks: Sequence[PendingFile], *, using: str) -> None:
     new = sorted((t.id, t.field, t.name, t.size, t.digest, t.locator, t.free, t.erase, t.mac) for t in tasks)
     rows.insert(_FILES, _FILE_COLUMNS, new, using=using)
+
+
+def replace_file_macs(macs: Sequence[tuple[int, bytes]], *, using: str) -> None:
+    """By their numbers."""
+    rows.update(_FILES, ("mac",), list(macs), using=using)
 
 
 def file_task_ids(*, using: str, most: int | None = None) -> list[int]:

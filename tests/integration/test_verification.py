@@ -334,7 +334,7 @@ def test_a_file_that_waits_for_more_than_a_day(bea: Student, monkeypatch: pytest
     from edna.store import PendingFile, add_file_tasks
 
     task = PendingFile("a.b.c", "x", 1, b"d" * 32)
-    add_file_tasks([file_tasks.replace(task, mac=file_tasks._macs(task)[0])], using="default")
+    add_file_tasks([file_tasks.replace(task, mac=file_tasks._macs(task, None)[0])], using="default")
     assert found_by(verification.verify()) == {}
     assert found_by(verification.verify()) == {}
     later = datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=1, hours=1)

@@ -21,6 +21,8 @@ import pytest  # noqa: E402
 from django.conf import settings  # noqa: E402
 from django.contrib.auth.models import User  # noqa: E402
 from django.core.checks import run_checks  # noqa: E402
+from django.core.files.base import ContentFile  # noqa: E402
+from django.core.files.storage import FileSystemStorage, default_storage  # noqa: E402
 from django.core.management import CommandError  # noqa: E402
 from django.db import connections  # noqa: E402
 from django.test import override_settings  # noqa: E402
@@ -29,7 +31,7 @@ import edna  # noqa: E402
 from edna import errors  # noqa: E402
 from edna.crypto.keys import SecretKey  # noqa: E402
 from edna.db.short_values import number_of  # noqa: E402
-from edna.models import PrincipalEntry  # noqa: E402
+from edna.models import FileTask, PrincipalEntry, Replay  # noqa: E402
 from edna.operations import audit  # noqa: E402
 from edna.operations.upkeep import verification  # noqa: E402
 from tests.shards.run import PASSWORD, both, everything, manage, member, refused, tell  # noqa: E402
@@ -86,6 +88,27 @@ class NorthAlone(_Alone):
 
 class SouthAlone(_Alone):
     alias = "south"
+
+
+@contextlib.contextmanager
+def storage_that_deletes_nothing() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+
+        def refuse(*_: Any) -> None:
+            raise OSError
+
+        patch.setattr(FileSystemStorage, "delete", refuse)
+        yield
+
+
+def _a_file_waits(person: User) -> str:
+    """Somebody leaves, and a file of theirs is still there; its name."""
+    edna.register_principal(person)
+    note = Note.objects.using(person._state.db).filter(author=person).order_by("pk")[0]
+    note.attachment.save("waits.txt", ContentFile(b"dear Ann"))
+    with storage_that_deletes_nothing():
+        edna.disguise("club.leave", person)
+    return str(note.attachment.name)
 
 
 # Entries of principals
@@ -169,13 +192,16 @@ def a_site_that_had_one_database_is_told_to_vouch_once() -> None:
         gone = member("north", "ann", key=6)
         own = edna.register_principal(gone).secret_key
         left = edna.disguise("club.leave", gone)
+        assert edna.replay(Note, where={"text": "note 0 of ann in the north"}, set={"text": "[redacted]"}) == 0
+        name = _a_file_waits(member("north", "cyd", key=7))
         assert warned("north") == []
         assert found("north") == {}
     member("south", key=5)
     entries = sorted(PrincipalEntry.objects.using("north").filter(reference__isnull=False).values_list("pk", flat=True))
+    (logged,), (task,) = (model._base_manager.using("north").all() for model in (Replay, FileTask))
     assert warned("north") == ["edna.W073"]
     assert warned("south") == []
-    assert found("north") == {"entry_of_another": entries}
+    assert found("north") == {"entry_of_another": entries, "replay": [logged.pk], "file_task": [task.pk]}
     copied(PrincipalEntry)
     for attempt in (lambda: edna.disguise("club.leave", north), lambda: edna.unlock(secret_key=key, principal=north)):
         with refused(errors.EntryForged, "'north'", "Whose tags count where"):
@@ -192,8 +218,12 @@ def a_site_that_had_one_database_is_told_to_vouch_once() -> None:
     for secret_key, each in ((key, receipt), (own, left)):
         with edna.unlock(secret_key=secret_key) as unlocked:
             assert edna.reveal(each, unlocked).complete
+        assert not Note.objects.using("north").filter(text="note 0 of ann in the north").exists()
+    assert Note.objects.using("north").filter(text="[redacted]").exists()
+    manage("edna_files", "--database", "north")
+    assert not default_storage.exists(name)
     (noted,) = [each for each in audit_of("north", "vouch") if "formerly" in each]
-    assert noted["entries"] == len(entries)
+    assert (noted["entries"], noted["replays"], noted["files"]) == (len(entries), 1, 1)
 
 
 @contextlib.contextmanager
@@ -263,6 +293,55 @@ def one_database_again_vouches_by_the_alias_that_it_had() -> None:
         vouched("--formerly", "north")
         with edna.unlock(secret_key=key) as unlocked:
             assert edna.reveal(receipt, unlocked).complete
+
+
+# Updates that are done again, and files
+
+
+@story
+def what_was_redacted_in_one_database_is_not_in_the_other() -> None:
+    """The log says which rows by their primary keys: in the other database others have these."""
+    _, south = both()
+    key = edna.register_principal(south).secret_key
+    before = everything("south")
+    receipt = edna.disguise("club.leave", south)
+    same = Note.objects.using("north").order_by("pk").values_list("pk", flat=True)[0]
+    with edna.on("north"):
+        edna.replay(Note, where={"pk": same}, set={"text": "[redacted]"})
+    copied(Replay)
+    (row,) = Replay.objects.using("south")
+    with (
+        refused(errors.BagForged, "'south'", "Whose tags count where"),
+        edna.unlock(secret_key=key) as unlocked,
+    ):
+        edna.reveal(receipt, unlocked)
+    assert found("south") == {"replay": [row.pk]}
+    assert found("north") == {}
+    row.delete()
+    with edna.unlock(secret_key=key) as unlocked:
+        assert edna.reveal(receipt, unlocked).complete
+    assert everything("south") == before
+
+
+@story
+def a_file_that_waits_to_be_deleted_in_one_database_is_not_in_the_other() -> None:
+    """There no row names it, once its owner is back: it would be deleted from the storage, which is common to both."""
+    north, _ = both()
+    key = edna.register_principal(north).secret_key
+    note = Note.objects.using("north").order_by("pk")[0]
+    note.attachment.save("letter.txt", ContentFile(b"dear Ann"))
+    name = note.attachment.name
+    with storage_that_deletes_nothing():
+        receipt = edna.disguise("club.leave", north)
+    copied(FileTask)
+    (task,) = FileTask.objects.using("south")
+    with edna.unlock(secret_key=key) as unlocked:
+        assert edna.reveal(receipt, unlocked).complete
+    with contextlib.suppress(CommandError):
+        manage("edna_files", "--database", "south")
+    assert default_storage.exists(name)
+    assert found("south") == {"file_task": [task.pk]}
+    assert found("north") == {}
 
 
 if __name__ == "__main__":

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from edna import conf, shards
+from edna.engine.files import file_tasks
 from edna.operations.store.jobs import tagged_jobs
-from edna.store import vouching
+from edna.store import PendingFile, vouching
 from tests.unit.test_vectors import untag
 from tests.vectors.rows.generate import all_cases
 
@@ -21,12 +22,18 @@ TABLES = {"entry": vouching.entries(), "job": tagged_jobs()}
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_tag_counts_as_the_vector_says(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    case, table = CASES[name], TABLES[CASES[name]["row"]]
+    case = CASES[name]
     monkeypatch.setattr(conf, "mac_keys", lambda: [bytes.fromhex(each) for each in case["mac_keys"]])
     using = case.get("database", "default")
     monkeypatch.setattr(conf, "databases", lambda: (using, "another") if "database" in case else ())
-    data = table.said([untag(each) for each in case["columns"]], database=shards.named(using))
-    assert table.tags().is_right(bytes.fromhex(case["tag"]), data) is case["right"]
+    columns, tag = [untag(each) for each in case["columns"]], bytes.fromhex(case["tag"])
+    if case["row"] == "file":
+        pk, *said = columns
+        assert file_tasks.is_ours(PendingFile(*said, pk, tag), using=using) is case["right"]
+        return
+    table = TABLES[case["row"]]
+    data = table.said(columns, database=shards.named(using))
+    assert table.tags().is_right(tag, data) is case["right"]
 
 
 def test_the_vectors_are_those_of_their_generator() -> None:

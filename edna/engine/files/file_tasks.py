@@ -3,7 +3,8 @@
 Storages take part in no transaction, so what is to be done is a row until it is done. Whatever kills the process in between,
 `finish` takes it up again, in this process or another one. Invariants: only the very content that was sealed is deleted, and
 only while no row names the file; nothing is written over what somebody else has put there (nothing overwritten); two processes at work
-on one task do no harm, because each holds the row that the other one needs. Names of files are in no message.
+on one task do no harm, because each holds the row that the other one needs. Of several databases a task counts in
+the one in which it was noted: a file that is back there has no row elsewhere. Names of files are in no message.
 """
 
 from __future__ import annotations
@@ -135,7 +136,7 @@ def _finish(ids: Sequence[int], *, using: str) -> FinishedFiles:
     presences = {
         task.id: _try(lambda task=task: _presence(task))
         for task in store.file_tasks(ids, using=using)
-        if task.locator is None and is_ours(task)
+        if task.locator is None and is_ours(task, using=using)
     }
     return transactions.run(lambda: _Batch(ids, presences, using=using).run(), using=using)
 
@@ -143,32 +144,46 @@ def _finish(ids: Sequence[int], *, using: str) -> FinishedFiles:
 def waited_for(*, using: str) -> set[bytes]:
     """The indexes of the content that is yet to be written: its row is back, and it is nowhere else."""
     tasks = store.file_tasks_with_content(using=using)
-    return {index for task in tasks if is_ours(task) for index in content_of(task).indexes}
+    return {index for task in tasks if is_ours(task, using=using) for index in content_of(task).indexes}
 
 
-def is_ours(task: PendingFile) -> bool:
-    """Whether this site noted the task. Anybody who writes to the database could have a file written or deleted otherwise."""
-    return any(hmac.compare_digest(task.mac, mac) for mac in _macs(task))
+def is_ours(task: PendingFile, *, using: str) -> bool:
+    """Whether this site noted the task, in this database. Anybody who writes to it could have a file written or deleted otherwise."""
+    return is_of(task, shards.named(using))
 
 
-def is_under_first_key(task: PendingFile) -> bool:
+def is_of(task: PendingFile, place: str | None) -> bool:
+    """Whether this site noted the task in this one of several databases, or, None, while it had one."""
+    return any(hmac.compare_digest(task.mac, mac) for mac in _macs(task, place))
+
+
+def is_under_first_key(task: PendingFile, *, using: str) -> bool:
     """Whether it counts without any former key of the server."""
-    return any(hmac.compare_digest(task.mac, mac) for mac in _macs(task)[:1])
+    return any(hmac.compare_digest(task.mac, mac) for mac in _macs(task, shards.named(using))[:1])
 
 
-def _macs(task: PendingFile) -> list[bytes]:
+def moved(task: PendingFile, *, place: str | None, using: str) -> bytes | None:
+    """The MAC in this database of a task that was noted in another place, an alias or None for a site with one; None of other tasks.
+
+    Raises: ServerKeyUnknown
+    """
+    return _maker(using=using)(task) if is_of(task, place) else None
+
+
+def _macs(task: PendingFile, database: str | None) -> list[bytes]:
     """Under each key of the server, the current one first."""
-    return [_mac(task, key) for key in conf.mac_keys()]
+    return [_mac(task, key, database) for key in conf.mac_keys()]
 
 
 def _maker(*, using: str) -> Callable[[PendingFile], bytes]:
     """What makes MACs under a key that the database knows: no frame that may raise has the key by name."""
-    server_key = serverkeys.first_known(using=using)
-    return lambda task: _mac(task, server_key)
+    server_key, database = serverkeys.first_known(using=using), shards.named(using)
+    return lambda task: _mac(task, server_key, database)
 
 
-def _mac(task: PendingFile, server_key: bytes) -> bytes:
-    data = values.encode([task.id, task.field, task.name, task.size, task.digest, task.locator, task.free, task.erase])
+def _mac(task: PendingFile, server_key: bytes, database: str | None) -> bytes:
+    said = [task.id, task.field, task.name, task.size, task.digest, task.locator, task.free, task.erase]
+    data = values.encode(said if database is None else [*said, database])
     return derive(fingerprint(server_key, purpose=b"edna.file.task.k"), purpose=b"edna.file.task", data=data)
 
 
@@ -227,7 +242,7 @@ class _Batch:
 
     def run(self) -> FinishedFiles:
         stored = list(store.file_tasks(self._ids, using=self._using, lock=True))
-        ours = {task.id for task in stored if is_ours(task)}
+        ours = {task.id for task in stored if is_ours(task, using=self._using)}
         tasks = [task for task in stored if task.id in ours]
         forged = [task for task in stored if task.id not in ours]
         self._result.left += [Left(task.field, "write" if task.locator else "delete", "forged") for task in forged]
@@ -251,7 +266,8 @@ class _Batch:
             return []
         tasks = store.file_tasks_by_name({task.name for task in writes}, using=self._using)
         deletions = [task for task in tasks if task.locator is None and task not in but]
-        return [task for task in deletions if is_ours(task) and _known(task) and _name(task) in named]
+        ours = [task for task in deletions if is_ours(task, using=self._using)]
+        return [task for task in ours if _known(task) and _name(task) in named]
 
     def _settle(self, task: PendingFile, action: str, work: Any) -> None:
         failure = _try(work)

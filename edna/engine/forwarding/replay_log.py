@@ -2,7 +2,8 @@
 
 The log is sealed to a key that comes from the server's own: whoever has the database alone sees how many updates there were, and
 on which days. Inside stands the exact time, because it must be told from that of a disguise: an update from before a
-disguise is in its records already. Each update is done to records in the shape that the tables had when it was made.
+disguise is in its records already; and, of several databases, the one in which it was made: it says which rows by their keys, and these
+are given anew in each. Each update is done to records in the shape that the tables had when it was made.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from edna import clock, conf, json_keys, store
+from edna import clock, conf, json_keys, shards, store
 from edna.crypto.keys import SecretKey, fingerprint
 from edna.crypto.sealing import open_sealed, seal
 from edna.db import rows as raw
@@ -66,8 +67,29 @@ def add(table: Table, where: Mapping[str, Any], new: Mapping[str, Any], *, using
     recipient = _key(serverkeys.signing_key(using=using)).public_key
     now = clock.now()
     payload = [_VERSION, table.label, table_history.newest(table.model._meta.app_label), now, where, new]
-    store.add_replay(seal(values.encode(payload), recipients=(recipient,)), logged_on=now.date(), using=using)
+    sealed = seal(values.encode(_placed(payload, using=using)), recipients=(recipient,))
+    store.add_replay(sealed, logged_on=now.date(), using=using)
     return now.date()
+
+
+def _placed(payload: list[Any], *, using: str) -> list[Any]:
+    database = shards.named(using)
+    return payload if database is None else [*payload, database]
+
+
+def moved(sealed: bytes, *, place: str | None, using: str) -> bytes | None:
+    """An entry that was made in another place, an alias or None for a site with one database, as one of this database; None of others.
+
+    Raises:
+        ServerKeyUnknown
+    """
+    try:
+        update = _opened(sealed, _keys(), place)
+    except BagForged:
+        return None
+    recipient = _key(serverkeys.signing_key(using=using)).public_key
+    payload = [_VERSION, update.model, update.stamp, update.made_at, dict(update.where), dict(update.set)]
+    return seal(values.encode(_placed(payload, using=using)), recipients=(recipient,))
 
 
 def _keys() -> list[SecretKey]:
@@ -89,17 +111,23 @@ def logged_since(moment: datetime.datetime, *, using: str) -> list[Update]:
     """
     sealed = store.replays_since(moment.date(), using=using)
     keys = _keys() if sealed else []
-    updates = [_here(_opened(each, keys), using=using) for each in sealed]
+    database = shards.named(using)
+    updates = [_here(_opened(each, keys, database), using=using) for each in sealed]
     return sorted([each for each in updates if each.made_at >= moment], key=lambda each: each.made_at)
 
 
-def verifies(sealed: bytes) -> bool:
-    """Whether an entry of the log was made by this site and opens."""
+def verifies(sealed: bytes, *, using: str) -> bool:
+    """Whether an entry of the log was made by this site, in this database, and opens."""
     try:
-        _opened(sealed, _keys())
+        _opened(sealed, _keys(), shards.named(using))
     except BagForged:
         return False
     return True
+
+
+def is_of_this_site(sealed: bytes) -> bool:
+    """Whether an entry of the log was made by this site, in whichever database, and opens."""
+    return any(_payload(sealed, key) is not None for key in _keys())
 
 
 def _here(update: Update, *, using: str) -> Update:
@@ -113,22 +141,30 @@ def _here(update: Update, *, using: str) -> Update:
         return update  # what it is about is not there any more, or was always of another type
 
 
-def _opened(sealed: bytes, keys: Sequence[SecretKey]) -> Update:
+def _opened(sealed: bytes, keys: Sequence[SecretKey], database: str | None) -> Update:
+    """``database``: the one of several in which it has to be made, or None."""
     for key in keys:
-        try:
-            payload = values.decode(open_sealed(sealed, secret_key=key))
-        except WrongKey:
-            continue
-        except BagError:
-            break
-        match payload:
-            case [1, str(model), str(stamp), datetime.datetime() as made_at, dict(where), dict(new)]:
+        match _payload(sealed, key):
+            case [1, str(model), str(stamp), datetime.datetime() as made_at, dict(where), dict(new), *place] if (
+                place == ([] if database is None else [database])
+            ):
                 return Update(model, stamp, made_at, where, new)
-        break
+    of_several = (
+        f" Or it was made in another database than {database!r}, or while there was one alone: docs/howto-shards.md, "
+        '"Whose tags count where".'
+    )
     raise BagForged(
         "An entry of the log of replayed updates was not made by this server, or was edited: no key of MAC_KEYS opens it. "
-        "Nothing was changed; put a missing key back, or delete the entry."
+        f"Nothing was changed; put a missing key back, or delete the entry.{of_several if database else ''}"
     )
+
+
+def _payload(sealed: bytes, key: SecretKey) -> Any:
+    """None if this key does not open it."""
+    try:
+        return values.decode(open_sealed(sealed, secret_key=key))
+    except (WrongKey, BagError):
+        return None
 
 
 # Doing it again

@@ -95,11 +95,15 @@ KINDS: Final[dict[str, Kind]] = {
     "bag_bucket": Kind(_DAMAGE, "a bag expires on a day that is not the first of a month", _BACKUP),
     "replay": Kind(
         _DAMAGE,
-        "a logged update does not open with the server's keys",
-        "put a missing key back into MAC_KEYS, or delete the row",
+        "a logged update does not open with the server's keys, or was made in another of the site's databases",
+        "put a missing key back into MAC_KEYS, or delete the row; edna_vouch --formerly or --formerly-alone if an alias was changed, or if "
+        "there was one database",
     ),
     "file_task": Kind(
-        _DAMAGE, "a file task was not noted by this site", "put a missing key back into MAC_KEYS, or delete the row"
+        _DAMAGE,
+        "a file task was not noted by this site, or not in this one of its databases",
+        "put a missing key back into MAC_KEYS, or delete the row; edna_vouch --formerly or --formerly-alone if an alias was changed, or if "
+        "there was one database",
     ),
     "file_task_old": Kind(_ATTENTION, "a file has waited for more than a day", "manage.py edna_files says why"),
     "audit": Kind(

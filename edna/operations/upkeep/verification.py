@@ -153,14 +153,17 @@ class _Walker:
 
     def logs(self) -> None:
         for page in self._pages("replays", inspection.replays(using=self._using)):
-            self._found.find("replay", [pk for pk, sealed in page if not replay_log.verifies(sealed)])
+            self._found.find(
+                "replay", [pk for pk, sealed in page if not replay_log.verifies(sealed, using=self._using)]
+            )
 
     def files(self) -> None:
         before = next((run.counts for run in last_runs(using=self._using) if run.name == _FILES), {})
         today = clock.today().toordinal()
         waiting: dict[str, int] = {}
         for page in self._pages("file tasks", inspection.pending_files(using=self._using)):
-            self._found.find("file_task", [task.id for task in page if not file_tasks.is_ours(task)])
+            forged = [task.id for task in page if not file_tasks.is_ours(task, using=self._using)]
+            self._found.find("file_task", forged)
             waiting |= {str(task.id): before.get(str(task.id), today) for task in page}
         self._found.find("file_task_old", [int(pk) for pk, since in waiting.items() if since < today])
         if waiting or before:

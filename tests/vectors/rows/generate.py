@@ -5,8 +5,8 @@ As its siblings it imports nothing of edna, and its keys are fixed.
     python -m tests.vectors.rows.generate            writes one JSON file per case beside this one
     python -m tests.vectors.rows.generate --check    writes nothing, exits 1 if a file is missing, different or superfluous
 
-Each file holds the `row`, its kind; the `columns` that its tag is over; the server's keys; perhaps `database`, the alias of the one, of
-several, in which the row is; the `tag`, and whether it is `right`. Bytes are hexadecimal.
+Each file holds the `row`, its kind; the `columns` that its tag, or the MAC of a file task, is over; the server's keys; perhaps `database`,
+the alias of the one, of several, in which the row is; the `tag`, and whether it is `right`. Bytes are hexadecimal.
 """
 
 from __future__ import annotations
@@ -50,6 +50,12 @@ def job(columns: list[Any], database: str | None = None) -> bytes:
     return pack([*said, True] if for_good else said)
 
 
+def file_mac(columns: list[Any], database: str | None = None) -> bytes:
+    said = columns if database is None else [*columns, database]
+    key = blake2b(MAC_KEY, purpose=b"edna.file.task.k")
+    return blake2b(pack(said), purpose=b"edna.file.task", key=key)
+
+
 def number(public_key: bytes) -> int:
     return int.from_bytes(public_key[:8], "big") >> 1 or 1
 
@@ -83,6 +89,15 @@ def all_cases() -> dict[str, str]:
             f"{name}-of-no-database": case(kind, columns, alone, right=False, database="north"),
             f"{name}-of-one-of-several": case(kind, columns, here, right=False),
         }
+    waiting = [2**62 + 3, "club.note.attachment", "notes/letter.txt", 8, fixed("digest"), fixed("locator"), True, False]
+    every |= {
+        "file": case("file", waiting, file_mac(waiting), right=True),
+        "file-of-another-row": case("file", [waiting[0] + 1, *waiting[1:]], file_mac(waiting), right=False),
+        "file-of-a-database": case("file", waiting, file_mac(waiting, "north"), right=True, database="north"),
+        "file-of-another-database": case("file", waiting, file_mac(waiting, "north"), right=False, database="south"),
+        "file-of-no-database": case("file", waiting, file_mac(waiting), right=False, database="north"),
+        "file-of-one-of-several": case("file", waiting, file_mac(waiting, "north"), right=False),
+    }
     # What one says with its label, another with its alias.
     blurred = [*person[:2], "north\0auth.user", *person[3:]]
     every["entry-blurred"] = case("entry", person, tag(entry(blurred), ENTRY), right=False, database="north")
