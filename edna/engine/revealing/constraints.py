@@ -12,9 +12,9 @@ from typing import Any, Final
 from django.apps import apps
 from django.contrib.contenttypes.models import ContentType
 from django.core.exceptions import FieldDoesNotExist, ValidationError
-from django.db.models import FileField, ForeignKey
+from django.db.models import SET_NULL, FileField, ForeignKey
 
-from edna import coverage
+from edna import coverage, registry
 from edna.coverage import unique_groups
 from edna.db import rows as raw
 from edna.db.cursors import connection_of
@@ -31,7 +31,7 @@ from edna.engine.graph.uniqueness import (
 from edna.engine.layers.terms_of_return import Overrides
 from edna.engine.revealing.progress import Progress, hold
 from edna.errors import InvalidParameters
-from edna.records.diff import RowBatch
+from edna.records.diff import Modified, Removed, RowBatch
 
 
 def with_references(
@@ -43,10 +43,12 @@ def with_references(
     *,
     later: Collection[str] = (),
     unread: bool = False,
+    may_empty: bool = False,
     using: str,
 ) -> list[Row]:
     """The rows whose foreign keys, as far as ``names`` has them, will point at something, and whose files nobody else has
-    the names of. The others are held. ``unread``: what the database would refuse at once if it points at nothing is left to it."""
+    the names of. The others are held. ``unread``: what the database would refuse at once if it points at nothing is left to it.
+    ``may_empty``: a removed row comes back without a reference that the database would have emptied, and that alone is held."""
     before = len(rows)
     for name, taken in progress.files.in_the_way_of(batch, rows, names).items():
         hold(progress, batch, taken, Reason.FILE_EXISTS, name)
@@ -80,13 +82,39 @@ def with_references(
             # A row of a tree that is held holds back those below it: look again without it.
             waiting = [row for row in rows if row[position] in missing]
             waiting = progress.move(batch, waiting, target, refers_to, position)
+            emptied = _without(position, batch, table, waiting, progress) if may_empty else {}
+            waiting = [row for row in waiting if row not in emptied]
             hold(progress, batch, waiting, Reason.REFERENCE_MISSING, name)
-            rows = [row for row in rows if row[position] not in missing]
+            rows = [emptied.get(row, row) for row in rows if row[position] not in missing or row in emptied]
     rows = _with_generic_references(batch, table, rows, names, progress, using=using)
     if len(rows) < before and table.links_within:
         # One that a later column held back may be the parent of one that an earlier column let pass.
-        return with_references(batch, table, rows, names, progress, later=later, unread=unread, using=using)
+        return with_references(
+            batch, table, rows, names, progress, later=later, unread=unread, may_empty=may_empty, using=using
+        )
     return rows
+
+
+def _without(position: int, batch: RowBatch, table: Table, rows: Sequence[Row], progress: Progress) -> dict[Row, Row]:
+    """Of rows that refer to what is not there, those that come back without that, each with what it is then. The reference stays sealed:
+    what it leads to may come back, too."""
+    name = batch.columns[position]
+    column: Any = table.field(name)
+    optional = column.null and column.remote_field.on_delete is SET_NULL and name not in table.key_names
+    people = any(coverage.same_table(column.related_model, model) for model in registry.principal_models())
+    if not optional or people or name in table.links_within or not isinstance(batch, Removed):
+        return {}
+    keys = [batch.columns.index(each) for each in table.key_names]
+    shared = progress.shared.get(batch.model, ())
+    found = {
+        row: (*row[:position], None, *row[position + 1 :])
+        for row in rows
+        if tuple(row[key] for key in keys) not in shared
+    }
+    links = [(*(row[key] for key in keys), row[position], None) for row in found]
+    link = Modified(batch.model, batch.stamp, batch.key, (name,), links)
+    hold(progress, link, links, Reason.REFERENCE_MISSING, name)
+    return found
 
 
 def refuses_at_once(table: Table, *, using: str) -> bool:

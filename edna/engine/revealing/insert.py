@@ -96,7 +96,7 @@ class _RowsToInsert:
         written = self._fit(rows)
         if not written and refuses_at_once(self.table, using=self.using):
             kept = self._referring(rows)
-            written = len(kept) < len(rows) and self._fit(kept)
+            written = kept != rows and self._fit(kept)
             rows = kept
         refused = [row for row in rows if self.taken and self._key(row) in self.taken] if written else rows
         reasons = plain_refusals(self.table, self.columns, refused, using=self.using) if refused else {}
@@ -133,7 +133,15 @@ class _RowsToInsert:
 
     def _referring(self, rows: list[Row], *, unread: bool = False) -> list[Row]:
         return with_references(
-            self.batch, self.table, rows, self.columns, self.progress, later=self.later, unread=unread, using=self.using
+            self.batch,
+            self.table,
+            rows,
+            self.columns,
+            self.progress,
+            later=self.later,
+            unread=unread,
+            may_empty=True,
+            using=self.using,
         )
 
     def _fit(self, rows: Sequence[Row]) -> bool:
