@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
 from django.db import transaction
 
 import edna
+from edna import Decorrelate, Disguise, Modify
 from edna.engine.chunks import everybody
+from edna.engine.planning import division
 from edna.operations import jobs
 from edna.operations.jobs import JobState
 from edna.testing import application_dump
 from tests.databases import first_everywhere
+from tests.installed import registering
 from tests.lobsters import specs
 from tests.lobsters.community import Community
 from tests.lobsters.models import MODELS, Message, Moderation
@@ -58,3 +62,86 @@ def test_shared_rows_across_batches(
             for entry in member.history():
                 member.reveal(entry.receipt)
     assert application_dump() == community.before
+
+
+# Whose first owner takes no part
+
+BOTH = ("moderator", "user")
+
+
+class Reword(Disguise):
+    """What was said goes with the names."""
+
+    name = "lobsters.reword"
+    transformations = (Modify(Moderation, BOTH, {"action": "[gone]"}), Decorrelate(Moderation, BOTH))
+
+
+def in_one() -> None:
+    edna.disguise_all(Reword.name, staff=False)
+
+
+def in_parts() -> None:
+    edna.disguise_all(Reword.name, staff=False, atomic=False)
+
+
+def in_a_job() -> None:
+    report = jobs.run(jobs.start(Reword.name).id)
+    assert (report.state, report.failed, report.left) == (JobState.FINISHED, 0, 0)
+
+
+@pytest.fixture(params=[in_one, in_parts, in_a_job])
+def everybody_one_by_one(
+    request: Any, settings: Any, community: Community, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Callable[[], None]]:
+    """But for the first member, who runs the site."""
+    staff = {"lobsters.user": {"username": community.members[0].user.username}}
+    settings.EDNA = {**settings.EDNA, "JOB_BATCH": 1, "STAFF": staff}
+    monkeypatch.setattr(everybody, "_AT_ONCE", 1)
+    Moderation.objects.all().delete()
+    with registering(Reword):
+        yield request.param
+
+
+def actions() -> set[str]:
+    return set(Moderation.objects.values_list("action", flat=True))
+
+
+def test_a_row_whose_first_owner_takes_no_part_is_the_next_ones(
+    community: Community, everybody_one_by_one: Callable[[], None]
+) -> None:
+    """Behaviours 27: of nobody, of NULL, and of somebody who is left out. The names went, and the words stayed."""
+    operator, *others = community.members
+    for first in (None, 998_877, operator.pk):
+        for other in others:
+            Moderation.objects.create(moderator_id=first, user=other.user, action=f"secret of {other.pk}")
+    before = application_dump()
+    everybody_one_by_one()
+    assert actions() == {"[gone]"}
+    assert not Moderation.objects.filter(user__in=[other.pk for other in others]).exists()
+    for member in community.members:
+        member.reveal_everything()
+    assert application_dump() == before
+
+
+def test_a_row_of_two_who_take_part_is_modified_once(
+    community: Community, everybody_one_by_one: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For the first of them, whoever's turn comes first: also where a pseudoprincipal has taken that one's place."""
+    _, one, other = community.members
+    for first, second in ((one, other), (other, one)):
+        Moderation.objects.create(moderator=first.user, user=second.user, action=f"secret of {first.pk}")
+    before, taken, real = application_dump(), Counter[Any](), division._first_owners
+
+    def first_owners(rows: Sequence[Any], *args: Any) -> Any:
+        found = real(rows, *args)
+        taken.update(row[0] for row, target in found if target is not None)
+        return found
+
+    monkeypatch.setattr(division, "_first_owners", first_owners)
+    everybody_one_by_one()
+    assert sorted(taken.values()) == [1, 1]
+    assert actions() == {"[gone]"}
+    for _ in range(2):
+        for member in community.members:
+            member.reveal_everything()
+    assert application_dump() == before

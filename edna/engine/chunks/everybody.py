@@ -8,7 +8,7 @@ references alone are in memory. The number of statements depends on parts and ta
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final, TypeVar
 
@@ -41,11 +41,12 @@ def disguise_in_one(
     """In the caller's transaction. All are planned together where a later part would no longer find what an earlier one has changed."""
     model = registry.principal_model_for(cls)
     receipts: list[Receipt] = []
+    everybody = frozenset(references)
     together = bool(rows_of_others.readings(cls))
     for part in _batched(references, len(references) if together else _AT_ONCE):
         # Read anew: an earlier batch may have put something into their lists.
         targets = [
-            Target(entry, (entry,))
+            Target(entry, (entry,), take_part=everybody.intersection)
             for entry in store.entries_by_reference(model._meta.label_lower, part, lock=True, using=using)
         ]
         planning.lock_principals(model, targets, using=using)
@@ -67,7 +68,8 @@ def disguise_in_parts(
 ) -> list[Receipt]:
     """Each part in a transaction of its own. Who has lost their row or their key meanwhile is left out. Returns the receipts that were not
     handed over: those of parts that are committed, for a part whose commit was refused is done again, and has others."""
-    work = _Parts(cls, params, hand_over, using, divisible=chunks.are_possible(cls, using=using))
+    divisible = chunks.are_possible(cls, using=using)
+    work = _Parts(cls, params, hand_over, using, divisible=divisible, taking_part={*references})
     receipts: list[Receipt] = []
     done, size = 0, _AT_ONCE
     for batch in _batched(references, _AT_ONCE):
@@ -79,6 +81,7 @@ def disguise_in_parts(
                 part = work.large(part.large)
             if hand_over is None:
                 receipts += part.receipts
+            work.taking_part.difference_update(part.left)
             # As many as fit are tried at once, and not everybody again.
             size = max(1, part.done) if part.over < {*some} else min(size * 2, _AT_ONCE)
             waiting, done = [each for each in waiting if each not in part.over], done + part.done
@@ -96,6 +99,8 @@ class _Part:
     done: int = 0
     large: Target | None = None
     receipts: Sequence[Receipt] = ()
+    #: Of those who are over, who is not disguised: they have lost their row or their key, or somebody else has removed them.
+    left: Set[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -105,17 +110,19 @@ class _Parts:
     hand_over: HandOver | None
     using: str
     divisible: bool
+    #: References of those whose turn was, or comes.
+    taking_part: set[str]
 
     def first_of(self, references: Sequence[str]) -> _Part:
         """Those at the beginning who have no more rows together than a chunk. In the caller's transaction."""
         model = registry.principal_model_for(self.cls)
         entries = store.entries_by_reference(model._meta.label_lower, references, lock=True, using=self.using)
-        targets = [Target(entry, (entry,)) for entry in entries]
+        targets = [Target(entry, (entry,), take_part=self._take_part) for entry in entries]
         planning.lock_principals(model, targets, using=self.using)
         gone = set(without_row(model, [str(entry.reference) for entry in entries], using=self.using))
         targets = [target for target in targets if target.entry.reference not in gone]
         if not targets:
-            return _Part(set(references))
+            return _Part(set(references), left=set(references))
         plan = plan_for_first(
             self.cls, targets, params=self.params, everybody=True, divisible=self.divisible, using=self.using
         )
@@ -124,8 +131,14 @@ class _Parts:
         receipts = disguising.execute(plan, now=clock.now(), using=self.using)
         if self.hand_over is not None:
             self.hand_over(receipts)
-        left = {str(target.entry.reference) for target in targets[len(receipts) :]}
-        return _Part(set(references) - left, done=len(receipts), receipts=receipts)
+        waiting = {str(target.entry.reference) for target in targets[len(receipts) :]}
+        there = {str(target.entry.reference) for target in targets}
+        return _Part(set(references) - waiting, done=len(receipts), receipts=receipts, left=set(references) - there)
+
+    def _take_part(self, references: Set[str]) -> Set[str]:
+        """Whose turn was, or comes. Who waits and has no row any more has none."""
+        found = references & self.taking_part
+        return found - {*without_row(registry.principal_model_for(self.cls), sorted(found), using=self.using)}
 
     def large(self, target: Target) -> _Part:
         """One who has more rows, chunk by chunk. Whoever makes a new key between two of them is still the same."""
@@ -138,8 +151,9 @@ class _Parts:
             now = [] if done else store.entries_by_reference(label, [reference], using=self.using)
             if not now or now[0].public_key == target.entry.public_key:
                 # Somebody else may have removed the account since; what was done of it has its receipt.
-                return _Part({reference}, done=int(done), receipts=chunk_by_chunk.handed_over)
-            target = Target(now[0], (now[0],))
+                left = set() if done else {reference}
+                return _Part({reference}, done=int(done), receipts=chunk_by_chunk.handed_over, left=left)
+            target = replace(target, entry=now[0], owners=(now[0],))
 
 
 @dataclass

@@ -66,7 +66,7 @@ def _fill(step: PlannedStep, selected: Sequence[Row], scope: Scope) -> None:
         step.targets = [owners[row[width]] for row in rows]
     else:
         end = width + len(paths)
-        owned = [(row, _first_owner(row[width:end], scope)) for row in rows]
+        owned = _first_owners(rows, [row[width:end] for row in rows], scope)
         rows = [row for row, target in owned if target is not None]
         step.targets = [target for _, target in owned if target is not None]
     step.rows = [row[:width] for row in rows]
@@ -79,11 +79,12 @@ def _fill(step: PlannedStep, selected: Sequence[Row], scope: Scope) -> None:
         ]
 
 
-def _first_owner(holders: Row, scope: Scope) -> int | None:
-    """The target of the first owner that is meant; None if the row waits for the part of everybody that its first owner is in."""
-    references = [reference_of(scope.model, holder) for holder in holders if holder is not None]
-    considered = references[:1] if scope.first_owner_only else references
-    return next((scope.owners[reference] for reference in considered if reference in scope.owners), None)
+def _first_owners(rows: Sequence[Row], holders: Sequence[Row], scope: Scope) -> list[tuple[Row, int | None]]:
+    """Each row with the target of the first owner who takes part; with None if that one is in another part of everybody."""
+    named = [[reference_of(scope.model, each) for each in row if each is not None] for row in holders]
+    before = scope.whose_it_is_before({reference for row in named for reference in row})
+    first = [next((each for each in row if each in scope.owners or each in before), None) for row in named]
+    return [(row, None if each is None else scope.owners.get(each)) for row, each in zip(rows, first, strict=True)]
 
 
 # Rows with several owners

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 from django.db.models import Model
 
-from edna import registry
+from edna import registry, store
 from edna.engine.graph.references import key_of
 from edna.engine.planning.steps import Target
 from edna.spec import Disguise
@@ -21,7 +21,7 @@ class Scope:
     """``disguise`` with ``params`` for ``targets``; for everybody at once (to be looked at) where ``everyone`` is set.
 
     ``first_owner_only`` says that ``targets`` are a part of everybody: a row with several owners is then modified only for the first
-    of them, in whichever part they are.
+    of them who takes part, in whichever plan they are (`whose_it_is_before`).
     """
 
     disguise: type[Disguise]
@@ -49,6 +49,25 @@ class Scope:
             for entry in target.owners
             if entry.attached
         }
+
+    def whose_it_is_before(self, references: Set[str]) -> Set[str]:
+        """Of owners who are not in this plan, those in whose turn a row that they own first is modified, or was: whoever takes part.
+
+        Nobody, if it is somebody without a key, left out, or gone. A pseudoprincipal has taken the place of somebody whose turn it was.
+        """
+        take_part = next((target.take_part for target in self.targets if target.take_part is not None), None)
+        others = references - self.owners.keys()
+        if take_part is None or not self.first_owner_only or not others:
+            return frozenset()
+        if unread := others - self.known.keys():
+            read = store.entries_by_reference(self.model._meta.label_lower, unread, using=self.using)
+            entries = {str(entry.reference): entry for entry in read}
+        else:
+            entries = {}
+        entries |= {reference: self.known[reference] for reference in others & self.known.keys()}
+        there = {reference for reference, entry in entries.items() if entry.attached}
+        natural = {reference for reference in there if entries[reference].natural}
+        return there - natural | (take_part(natural) if natural else frozenset())
 
     @functools.cached_property
     def keys(self) -> list[Any] | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol
 
@@ -45,6 +45,8 @@ class Opener(Protocol):
     def open(self, sealed: bytes, *, locator: Locator, kind: BagKind, sequence: int) -> Bag: ...
 
 
+#: Of everybody who is disguised in several plans: which of these references are theirs who take part, too, in another plan.
+TakePart = Callable[[Set[str]], Set[str]]
 #: Where the keys of a principal's pseudoprincipals lie, and what may open it.
 Speaking = Mapping[Locator, Sequence[Opener]]
 
@@ -60,6 +62,8 @@ class Target:
     owners: tuple[Entry, ...]
     speaking: Speaking = field(default_factory=dict, repr=False)
     needed: frozenset[bytes] = frozenset()
+    #: Of other natural principals; None where there is no other plan.
+    take_part: TakePart | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True)

@@ -88,6 +88,7 @@ def run(
             everybody=job.everybody,
             schedule=job.schedule,
             keep_no_way_back=job.keep_no_way_back,
+            left_out=job.left_out or 0,
             using=registry.database(),
         )
         told = None if progress is None else (lambda: progress(report(job_id)))

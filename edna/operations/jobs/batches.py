@@ -10,8 +10,9 @@ failures, nor when to go on: see `runner`.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from django.db.models import Model
@@ -23,6 +24,7 @@ from edna.engine.chunks import disguise as chunks
 from edna.engine.chunks.everybody import plan_for_first
 from edna.engine.disguising import execute as disguising
 from edna.engine.graph.references import reference_of, without_row
+from edna.engine.graph.staff import references as staff_of
 from edna.engine.planning import plan as planning
 from edna.engine.planning.steps import Target
 from edna.operations import audit
@@ -47,6 +49,8 @@ class Work:
     schedule: str
     using: str
     keep_no_way_back: bool = False
+    #: Of everybody, how many who run the site are not on the list.
+    left_out: int = 0
 
 
 @dataclass(frozen=True)
@@ -121,7 +125,8 @@ def _disguise(
     using, model = work.using, work.model
     label = model._meta.label_lower
     entries = store.entries_by_reference(label, [item.reference for item in items], using=using, lock=True)
-    targets = [Target(entry, (entry,)) for entry in entries]
+    take_part = partial(_take_part, work) if work.everybody else None
+    targets = [Target(entry, (entry,), take_part=take_part) for entry in entries]
     planning.lock_principals(model, targets, using=using)
     # After the locks: whoever has paused or cancelled the job meanwhile can rely on it.
     if store_jobs.state_of(work.job, using=using) != store_jobs.RUNNING:
@@ -163,6 +168,16 @@ def _still_meant(work: Work, references: Sequence[str]) -> set[str]:
     if work.schedule and meant:
         meant &= dormant_batches.still_dormant(work.schedule, meant, using=work.using)
     return meant
+
+
+def _take_part(work: Work, references: Set[str]) -> Set[str]:
+    """Of natural principals, who is disguised by the job, too, before or later: who is on its list, and who is not any more. Of whoever was
+    left out as of the staff, who is so now."""
+    there = references - {*without_row(work.model, sorted(references), using=work.using)}
+    if not work.left_out:
+        return there
+    waiting = store_jobs.listed(work.job, there, using=work.using)
+    return waiting | (there - staff_of(work.model, using=work.using))
 
 
 def _rows_of_people(work: Work, references: set[str]) -> dict[str, Model]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import datetime
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -406,6 +406,12 @@ def items_after(after: int, *, most: int, using: str) -> list[tuple[int, int, st
     """(id, job, reference) of items in the order of their keys."""
     query = JobItem.objects.using(using).filter(id__gt=after).order_by("id")
     return list(query.values_list("id", "job", "reference")[:most])
+
+
+def listed(job: int, references: Collection[str], *, using: str) -> set[str]:
+    """Of these principals, who is on the job's list."""
+    query = JobItem.objects.using(using).filter(job=job, reference__in=list(references))
+    return set(query.values_list("reference", flat=True))
 
 
 def items_of(references: Sequence[str], *, using: str) -> list[ListedItem]:
