@@ -108,12 +108,14 @@ def _changes(disguise: type[Disguise], step: Transformation) -> Iterator[_Change
                 led = tuple((relation.field.name, *way) for way in owners)
                 yield _Change(step, relation.model._meta.db_table, relation.field, led)
     repointed = [step.column] if isinstance(step, Decorrelate) else step.owners if _is_shared(step) else ()
-    for name, repoints in [*((name, True) for name in repointed), *((name, False) for name in _set(step))]:
+    # Of a row of several owners, each is re-pointed in their own turn.
+    named = [*((name, True, (_way(name),)) for name in repointed), *((name, False, owners) for name in _set(step))]
+    for name, repoints, whose in named:
         try:
             column = model_field(step.model, name)
         except (SpecError, FieldDoesNotExist):
             continue  # no column of the row; checks speak about what is none at all
-        yield _Change(step, column.model._meta.db_table, column, owners, repoints)
+        yield _Change(step, column.model._meta.db_table, column, whose, repoints)
 
 
 def _is_shared(step: Transformation) -> bool:
@@ -141,11 +143,11 @@ def _way(owner: str) -> _Way:
 
 @dataclass(frozen=True)
 class _Read:
-    """A column of a row to which ``way`` leads. ``by``: a "where" or a "group_by". ``emptiness``: only whether it is NULL."""
+    """A column of a row to which ``way`` leads; None for any. ``by``: a "where" or a "group_by". ``emptiness``: only whether it is NULL."""
 
     by: str
     table: str
-    column: str
+    column: str | None
     way: _Way
     emptiness: bool = False
 
@@ -192,7 +194,9 @@ def _of_query(query: Query, by: str, around: Mapping[str, tuple[str, _Way]], sta
             parts.append(part.query)
         elif isinstance(part, Col):
             if part.alias in known:
-                yield _Read(by, *_of_alias(known[part.alias], part.target.column))
+                # The database computes some, of any others of the row.
+                computed = getattr(part.target, "generated", False)
+                yield _Read(by, *_of_alias(known[part.alias], None if computed else part.target.column))
         elif isinstance(part, IsNull) and isinstance(part.lhs, Col) and part.lhs.alias in known:
             yield _Read(by, *_of_alias(known[part.lhs.alias], part.lhs.target.column), emptiness=True)
         elif isinstance(part, (list, tuple, set)):
@@ -203,7 +207,7 @@ def _of_query(query: Query, by: str, around: Mapping[str, tuple[str, _Way]], sta
             parts += part.get_source_expressions()
 
 
-def _of_alias(alias: tuple[str, _Way], column: str) -> tuple[str, str, _Way]:
+def _of_alias(alias: tuple[str, _Way], column: str | None) -> tuple[str, str | None, _Way]:
     table, way = alias
     return table, column, way
 
@@ -226,7 +230,7 @@ def _is_of_others(step: Transformation, read: _Read, change: _Change, disguise: 
     if change.column is None:
         if not _may_miss(step.model, read.way, disguise):
             return False
-    elif read.column != change.column.column or (read.emptiness and change.repoints):
+    elif read.column not in (None, change.column.column) or (read.emptiness and change.repoints):
         return False
     if not read.way and change.step is step and isinstance(step, Modify) and not step.asks_each_owner:
         return False  # which changes each row once

@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from django.db import models
 from django.db.models import Exists, OuterRef, Q
+from django.db.models.functions import Length
+from django.test.utils import isolate_apps
 
 from apps.lobsters_sim.models import Comment, Hat, Message, Story, Tagging, User, Vote
 from edna import Decorrelate, Disguise, Modify, Remove, registry, rows_of_others
@@ -86,12 +89,39 @@ def test_what_others_change_is_read(steps: list[Transformation], columns: list[s
             Modify(Message, "author_user", {"body": ""}, where=Q(recipient_user=None)),
             Decorrelate(Message, "recipient_user"),
         ],
+        # Each of two owners is re-pointed in their own turn.
+        [
+            Remove(Message, ["author_user", "recipient_user"]),
+            Modify(Message, "author_user", {"body": ""}, where=Q(author_user__karma=1)),
+        ],
         # It changes each row once.
         [Modify(Message, ["author_user", "recipient_user"], {"body": ""}, where=Q(body="x"))],
     ],
 )
 def test_what_nobody_else_changes_is_not(steps: list[Transformation]) -> None:
     assert read(*steps) == []
+
+
+@isolate_apps("tests.unit")
+def test_a_column_that_the_database_computes_is_any_of_its_row() -> None:
+    class Headline(models.Model):
+        author = models.ForeignKey(User, models.CASCADE, related_name="+")
+        text = models.CharField(max_length=10)
+        length = models.GeneratedField(expression=Length("text"), output_field=models.IntegerField(), db_persist=True)
+
+        class Meta:
+            app_label = "unit"
+
+    class Remark(models.Model):
+        author = models.ForeignKey(User, models.CASCADE, related_name="+")
+        headline = models.ForeignKey(Headline, models.CASCADE, related_name="+")
+
+        class Meta:
+            app_label = "unit"
+
+    change = Modify(Headline, "author", {"text": ""})
+    assert read(change, Decorrelate(Remark, "author", where=Q(headline__length=3))) == ["where unit_headline.text"]
+    assert read(change, Decorrelate(Remark, "author", where=Q(headline__author=3))) == []
 
 
 def test_the_sentence_names_the_step_and_what_it_reads() -> None:
