@@ -100,10 +100,11 @@ def vouch(
             "replays": transactions.run(partial(_move_replays, formerly or None, using), using=using),
             "files": transactions.run(partial(_move_files, formerly or None, using), using=using),
         }
-    if done.tagged:
+    # Also where there was nothing: what the trail has from there counts then.
+    if done.tagged or formerly is not None:
         counts: dict[str, int | str] = {kind: found.tagged for kind, found in done.found.items()}
         if formerly is not None:
-            counts["formerly"] = formerly or "one alone"
+            counts[store.FORMERLY] = formerly or store.ONE_ALONE
         acts.add("vouch", operator=operator, disguise="", **counts, wrong=done.wrong - done.left)
     return done
 

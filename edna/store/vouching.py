@@ -23,6 +23,9 @@ _AT_ONCE: Final = 1_000
 _LOOKED_AT: Final = 100
 #: In place of the alias of another database: the site had one alone when the tag was made.
 ALONE: Final = ""
+#: The detail of the audit trail that says for which former place somebody has vouched; and what it says in place of an alias.
+FORMERLY: Final = "formerly"
+ONE_ALONE: Final = "one alone"
 
 
 @dataclass(frozen=True)

@@ -267,7 +267,7 @@ def as_earlier_releases_did(number: int) -> None:
     before = b""
     for each in range(1, number + 1):
         row = AuditRow(each, timezone.now().replace(minute=0, second=0, microsecond=0), "olga", "apply", "", {})
-        (before, *_) = audit._macs(row, before, audit._Kind.UNCOUNTED)
+        (before, *_) = audit._macs(row, before, audit._Kind.UNCOUNTED, None)
         AuditEntry(**dataclasses.asdict(dataclasses.replace(row, mac=before))).save()
 
 
@@ -297,7 +297,7 @@ def test_a_trail_of_earlier_releases_verifies_and_is_counted_from_now_on() -> No
 def test_a_process_of_an_earlier_release_that_still_runs_breaks_nothing() -> None:
     note(1)
     row = AuditRow(2, timezone.now().replace(minute=0, second=0, microsecond=0), "olga", "apply", "", {})
-    (mac, *_) = audit._macs(row, bytes(AuditEntry.objects.get().mac), audit._Kind.UNCOUNTED)
+    (mac, *_) = audit._macs(row, bytes(AuditEntry.objects.get().mac), audit._Kind.UNCOUNTED, None)
     AuditEntry(**dataclasses.asdict(dataclasses.replace(row, mac=mac))).save()
     note(1)
     assert ([entry.id for entry in audit.entries()], audit.verify()) == ([3, 2, 1], [])

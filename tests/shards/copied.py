@@ -33,8 +33,9 @@ from edna.crypto.keys import SecretKey  # noqa: E402
 from edna.db.short_values import number_of  # noqa: E402
 from edna.models import FileTask, PrincipalEntry, Replay  # noqa: E402
 from edna.operations import audit  # noqa: E402
+from edna.operations.models import AuditCount, AuditEntry  # noqa: E402
 from edna.operations.upkeep import verification  # noqa: E402
-from tests.shards.run import PASSWORD, both, everything, manage, member, refused, tell  # noqa: E402
+from tests.shards.run import PASSWORD, SHARDS, both, everything, manage, member, refused, tell  # noqa: E402
 from tests.upgrades.club.models import Note  # noqa: E402
 
 stories: dict[str, Callable[[], None]] = {}
@@ -342,6 +343,54 @@ def a_file_that_waits_to_be_deleted_in_one_database_is_not_in_the_other() -> Non
     assert default_storage.exists(name)
     assert found("south") == {"file_task": [task.pk]}
     assert found("north") == {}
+
+
+# What operators did
+
+
+@story
+def the_trail_of_one_database_does_not_pass_for_that_of_another() -> None:
+    """As a whole, with its count: what was done there would never have been, and somebody else would have done something."""
+    for alias in SHARDS:
+        with edna.on(alias):
+            audit.note("apply", operator=f"olga of the {alias}", disguise="club.veil", principals=3)
+            audit.note("sweep", operator="olga", pseudoprincipals=2)
+            assert audit.verify() == []
+    trail = [list(model._base_manager.using("north").order_by("pk")) for model in (AuditEntry, AuditCount)]
+    with connections["south"].cursor() as cursor:
+        cursor.execute("DELETE FROM edna_auditentry")
+    AuditCount.objects.using("south").all().delete()
+    for rows in trail:
+        for row in rows:
+            row._state.adding = True
+            row.save(using="south", force_insert=True)
+    with edna.on("south"):
+        assert audit.verify() == [row.pk for row in trail[0]]
+        audit.note("sweep", operator="olga", pseudoprincipals=1)
+        assert audit.verify() == [row.pk for row in trail[0]]
+    with edna.on("north"):
+        assert audit.verify() == []
+
+
+@story
+def a_trail_goes_on_once_somebody_vouches_for_where_it_was() -> None:
+    """From one database to one of several, and to another alias; each time what was noted before counts if a later entry says so."""
+    with while_there_was_one("north"):
+        audit.note("apply", operator="olga", disguise="club.veil", principals=3)
+        assert audit.verify() == []
+    assert list(found("north")) == ["audit"]
+    with edna.on("north"):
+        audit.note("sweep", operator="olga", pseudoprincipals=2)
+        assert len(audit.verify()) == audit.entries()[0].id - 1
+    vouched("--formerly-alone", "--database", "north")
+    assert found("north") == {}
+    with another_alias("north", "nord"):
+        assert list(found("nord")) == ["audit"]
+        vouched("--formerly", "north", "--database", "nord")
+        assert found("nord") == {}
+        with edna.on("nord"):
+            audit.note("sweep", operator="olga", pseudoprincipals=1)
+            assert audit.verify() == []
 
 
 if __name__ == "__main__":

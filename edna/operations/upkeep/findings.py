@@ -109,7 +109,7 @@ KINDS: Final[dict[str, Kind]] = {
     "audit": Kind(
         _DAMAGE,
         "entries of the audit trail were changed, one before them is missing, or (the number after the last) its end is",
-        "compare with the log edna.audit",
+        "compare with the log edna.audit; edna_vouch --formerly or --formerly-alone if an alias was changed, or if there was one database",
     ),
     "expiry_overdue": Kind(
         _ATTENTION, "bags or entries should have been erased by now", "manage.py edna_expire, every night"
