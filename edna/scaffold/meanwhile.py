@@ -21,13 +21,14 @@ def acceptable(draft: Draft) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for step in draft.steps:
         own = is_of_principals(step.model, draft.principals)
-        if isinstance(step, Decorrelate | Modify) and not own and step.model not in removed:
+        if isinstance(step, Decorrelate | Modify) and not own:
             _add(found, step.model, "row_missing")
         comes_back = isinstance(step, Remove) and not own and step.returning is not NOTHING
         if comes_back and any(each.target not in removed for each in _needed(draft, step.model)):
             _add(found, step.model, "reference_missing")
     for relation in draft.emptied:
-        if relation.model not in removed and not is_of_principals(relation.model, draft.principals):
+        # Also where the person's own rows go: those of others stay.
+        if not is_of_principals(relation.model, draft.principals):
             _add(found, relation.model, "row_missing")
     return dict(sorted(found.items()))
 

@@ -173,6 +173,8 @@ def test_what_a_site_may_delete_meanwhile_is_suggested(write: Write) -> None:
     comment = text[begin : text.index("    # }", begin) + len("    # }")]
     assert '    #     "draft_app.Loan": ["row_missing"],' in comment
     assert '    #     "draft_app.Patron_wishes": ["reference_missing"],' in comment
+    # The person's own rows go, and those of others stay, with an empty reference.
+    assert '    #     "draft_app.Seat": ["row_missing"],' in comment
     # What does not come back, and what goes with the account alone, is never held for that.
     assert not any(name in comment for name in ("Team_members", "Dossier", 'draft_app.Patron"'))
     said = run_module(text.replace(comment, comment.replace("    # ", "    ")))
