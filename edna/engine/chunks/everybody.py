@@ -143,7 +143,7 @@ class _Parts:
     def large(self, target: Target) -> _Part:
         """One who has more rows, chunk by chunk. Whoever makes a new key between two of them is still the same."""
         label, reference = target.entry.model, str(target.entry.reference)
-        chunk_by_chunk = _Large(self.cls, label, reference, self.params, self.hand_over, self.using)
+        chunk_by_chunk = _Chunked(self.cls, label, reference, self.params, self.hand_over, self.using)
         while True:
             done = chunks.disguise_one_of_many(
                 self.cls, target, chunk_by_chunk, params=self.params, everybody=True, using=self.using
@@ -157,7 +157,7 @@ class _Parts:
 
 
 @dataclass
-class _Large:
+class _Chunked:
     """Oversees the chunks of one person: their receipt is handed over in the transaction of the first one, since that one stays, whatever
     becomes of the others. Another one follows if the chunks do not stay under one."""
 
