@@ -20,6 +20,7 @@ from edna.engine.chunks import everybody
 from edna.engine.disguising import execute
 from edna.errors import ConstraintRefused, JobRefused, PartsRefused
 from edna.operations import jobs
+from edna.operations.jobs import launch
 from edna.testing import application_dump
 from tests.installed import registering
 from tests.support import (
@@ -384,3 +385,14 @@ def test_such_a_disguise_is_done_neither_in_parts_nor_by_a_job(commentators: lis
         jobs.start(HidePrivateMatters.name)
     # Of a selection, each is disguised as if they were alone.
     assert jobs.start(HidePrivateMatters.name, principals=[commentators[0].user]).total == 1
+
+
+@pytest.mark.once
+def test_nor_is_a_job_run_that_was_started_before_the_condition_was_written(
+    commentators: list[Student], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as earlier:
+        earlier.setattr(launch, "refuse_batches", lambda _: None)
+        job = jobs.start(HidePrivateMatters.name)
+    with nothing_changes(), pytest.raises(JobRefused, match="Story"):
+        jobs.run(job.id)
