@@ -240,7 +240,7 @@ def _target(
 
 def _made_so_far(entry: Entry, unlocked: Unlocked, doing: _Doing) -> set[bytes]:
     """Keys of those whom the earlier chunks of the disguise that goes on have made: it is not for them."""
-    if doing is None or (first := under_way.noted(entry, doing[0].name, doing[1])) is None:
+    if doing is None or (first := under_way.noted(entry, doing[0].name, doing[1], using=unlocked.using)) is None:
         return set()
     earlier = {first.chunk(number) for number in chunks_of(first, unlocked.listed())}
     return {voice.entry.public_key for voice in unlocked.spoken_for() if voice.spoken_under in earlier}

@@ -20,18 +20,21 @@ django.setup()
 import pytest  # noqa: E402
 from django.conf import settings  # noqa: E402
 from django.contrib.auth.models import User  # noqa: E402
+from django.contrib.sessions.models import Session  # noqa: E402
 from django.core.checks import run_checks  # noqa: E402
 from django.core.files.base import ContentFile  # noqa: E402
 from django.core.files.storage import FileSystemStorage, default_storage  # noqa: E402
 from django.core.management import CommandError  # noqa: E402
 from django.db import connections  # noqa: E402
-from django.test import override_settings  # noqa: E402
+from django.test import Client, override_settings  # noqa: E402
 
 import edna  # noqa: E402
-from edna import errors  # noqa: E402
+from edna import devices, errors  # noqa: E402
 from edna.crypto.keys import SecretKey  # noqa: E402
 from edna.db.short_values import number_of  # noqa: E402
-from edna.models import FileTask, PrincipalEntry, Replay  # noqa: E402
+from edna.devices.models import DeviceRecord  # noqa: E402
+from edna.engine.books import under_way  # noqa: E402
+from edna.models import Bag, FileTask, KeySlot, PrincipalEntry, Replay, SessionLink  # noqa: E402
 from edna.operations import audit  # noqa: E402
 from edna.operations.models import AuditCount, AuditEntry  # noqa: E402
 from edna.operations.upkeep import verification  # noqa: E402
@@ -345,6 +348,36 @@ def a_file_that_waits_to_be_deleted_in_one_database_is_not_in_the_other() -> Non
     assert found("north") == {}
 
 
+# What is under way
+
+
+@story
+def what_is_under_way_for_somebody_is_not_for_who_has_the_same_primary_key() -> None:
+    """The next disguise of theirs would go on under a receipt that somebody else has: the first chunk would be of the other person."""
+    north, south = both()
+    for person in (north, south):
+        edna.register_principal(person)
+    with override_settings(EDNA={**settings.EDNA, "CHUNK_ROWS": 1}):
+        with pytest.MonkeyPatch.context() as patch:
+            goes_on = under_way.after
+
+            def interrupted(*args: Any, **options: Any) -> Any:
+                if args[1].number == 1:
+                    raise KeyboardInterrupt
+                return goes_on(*args, **options)
+
+            patch.setattr(under_way, "after", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                edna.disguise("club.leave", north)
+        (entry,) = PrincipalEntry.objects.using("north").exclude(under_way=None)
+        copied(Bag)
+        PrincipalEntry.objects.using("south").update(under_way=entry.under_way)
+        other = edna.disguise("club.leave", south)
+        own = edna.disguise("club.leave", north)
+    assert own != other
+    assert Bag.objects.using("north").count() < Bag.objects.using("south").count()
+
+
 # What operators did
 
 
@@ -391,6 +424,80 @@ def a_trail_goes_on_once_somebody_vouches_for_where_it_was() -> None:
         with edna.on("nord"):
             audit.note("sweep", operator="olga", pseudoprincipals=1)
             assert audit.verify() == []
+
+
+# What does no harm: docs/decisions/0044-shards.md, "Rows that are copied"
+
+
+@story
+def a_slot_that_was_copied_opens_the_key_that_it_opened_before_and_nothing_of_others() -> None:
+    """Its tag and its place follow from the key and from words, and name nobody. Whose key it opens, entries say."""
+    north, south = both()
+    key = edna.register_principal(north, password=PASSWORD).secret_key
+    edna.register_principal(south)
+    copied(KeySlot)
+    words: dict[str, Any] = {"identifier": "bea", "password": PASSWORD}
+    with edna.unlock(**words) as unlocked:
+        assert unlocked.using == "north"  # where the key has an entry
+    with edna.on("south"), pytest.raises(errors.EdnaError), edna.unlock(**words, principal=south) as unlocked:
+        edna.export(unlocked)
+    with edna.unlock(**words, principal=north) as unlocked:
+        assert unlocked.using == "north"
+        assert edna.principal(unlocked) == north
+    with edna.unlock(secret_key=key) as unlocked:
+        assert unlocked.using == "north"
+
+
+@story
+def a_link_that_was_copied_ends_the_session_that_it_names_and_no_other() -> None:
+    """Whoever writes to one database can put any session's key beside any tag: another database is not needed for it."""
+    north, south = both()
+    edna.register_principal(south)
+    browsers = {}
+    for alias, person in zip(SHARDS, (north, south), strict=True):
+        browsers[alias] = Client()
+        browsers[alias].force_login(person, backend=f"tests.shards.backends.{alias.capitalize()}")
+    SessionLink.objects.using("south").all().delete()
+    edna.register_principal(north)
+    copied(SessionLink)
+    edna.disguise("club.leave", south)
+    alive = set(Session.objects.using("default").values_list("session_key", flat=True))
+    assert browsers["south"].session.session_key in alive
+    assert browsers["north"].session.session_key not in alive
+
+
+@story
+def a_device_that_was_copied_opens_its_own_group_and_nothing_of_others() -> None:
+    """Places follow from keys, which nobody else has, and what lies there is sealed to them."""
+    north, south = both()
+    key = edna.register_principal(north).secret_key
+    edna.register_principal(south)
+    with edna.unlock(secret_key=key) as unlocked:
+        laptop = devices.create(unlocked, name="Laptop")
+    copied(DeviceRecord)
+    with edna.on("south"), pytest.raises(errors.EdnaError), devices.unlock(laptop) as unlocked:
+        edna.export(unlocked)
+    with edna.on("north"), devices.unlock(laptop) as unlocked:
+        assert edna.principal(unlocked) == north
+
+
+@story
+def what_was_sealed_in_one_database_and_copied_overwrites_nobody_in_the_other() -> None:
+    """A removed person's entry names nobody, and has no tag; with it their bags open, for whoever has their key."""
+    north, south = both()
+    key = edna.register_principal(north).secret_key
+    edna.register_principal(south)
+    receipt = edna.disguise("club.leave", north)
+    theirs = everything("south")
+    copied(PrincipalEntry, Bag, replaced=True)
+    with refused(errors.DatabaseNotChosen), edna.unlock(secret_key=key):
+        pass
+    with edna.on("south"), edna.unlock(secret_key=key) as unlocked:
+        outcome = edna.reveal(receipt, unlocked)
+    assert outcome.held
+    assert everything("south") == theirs
+    with edna.on("north"), edna.unlock(secret_key=key) as unlocked:
+        assert edna.reveal(receipt, unlocked).complete
 
 
 if __name__ == "__main__":

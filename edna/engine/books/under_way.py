@@ -3,7 +3,8 @@
 Invariants (nothing readable, nothing linkable): the note is sealed to a key that comes from the server's own, and always of one length, so
 that the tables say only that something is under way for somebody who is still there. It goes with the last chunk, with what brings
 the first one back, and with the account. (Nothing forged): nobody else knows to which key it is sealed; one that was moved to another
-entry, or is about another disguise or other parameters, counts nowhere. Opens no bag: which ones are there gives the next number.
+entry, or to another of several databases, or is about another disguise or other parameters, counts nowhere. Opens no bag: which ones are
+there gives the next number.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import itertools
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
-from edna import conf, store
+from edna import conf, shards, store
 from edna.crypto.keys import KEY_BYTES, SecretKey, derive, fingerprint
 from edna.crypto.sealing import open_small, seal_small
 from edna.errors import WrongKey
@@ -27,18 +28,18 @@ _BOUND_BYTES: Final = 16
 _AT_ONCE: Final = 8 * MOST_DAMAGED_CHUNKS
 
 
-def noted(entry: Entry, disguise: str, params: Mapping[str, Any]) -> Locator | None:
+def noted(entry: Entry, disguise: str, params: Mapping[str, Any], *, using: str) -> Locator | None:
     """The first locator of what is under way for them, if it is this disguise with these parameters."""
     found = _opened(entry)
     if found is None:
         return None
     first, bound = found
-    return first if hmac.compare_digest(bound, _bound(first, entry, disguise, params)) else None
+    return first if hmac.compare_digest(bound, _bound(first, entry, disguise, params, using=using)) else None
 
 
 def begun(entries: Sequence[Entry], disguise: str, params: Mapping[str, Any], *, using: str) -> list[Chunk]:
     """With which chunk the disguise goes on for each, or begins. No statement for those of whom nothing is noted."""
-    firsts = [noted(entry, disguise, params) for entry in entries]
+    firsts = [noted(entry, disguise, params, using=using) for entry in entries]
     return [Chunk(Locator.new(), 0) if first is None else following(first, using=using) for first in firsts]
 
 
@@ -66,13 +67,13 @@ def after(
     Raises:
         ServerKeyUnknown
     """
-    first = noted(entry, disguise, params)
+    first = noted(entry, disguise, params, using=using)
     if not more_to_come:
         return entry if first is None else finished(entry)
     if first == chunk.first:
         return entry
     recipient = _key(serverkeys.signing_key(using=using)).public_key
-    said = chunk.first.expose() + _bound(chunk.first, entry, disguise, params)
+    said = chunk.first.expose() + _bound(chunk.first, entry, disguise, params, using=using)
     return entry._replace(under_way=seal_small(said, recipient=recipient))
 
 
@@ -104,10 +105,12 @@ def _opened(entry: Entry) -> tuple[Locator, bytes] | None:
     return None
 
 
-def _bound(first: Locator, entry: Entry, disguise: str, params: Mapping[str, Any]) -> bytes:
+def _bound(first: Locator, entry: Entry, disguise: str, params: Mapping[str, Any], *, using: str) -> bytes:
     # Not the row's own key, which is another one once the person has a new key.
-    said = values.encode([entry.model, str(entry.reference), disguise, [list(each) for each in sorted(params.items())]])
-    return derive(first.expose(), purpose=b"edna.under.for.1", data=said, size=_BOUND_BYTES)
+    said = [entry.model, str(entry.reference), disguise, [list(each) for each in sorted(params.items())]]
+    database = shards.named(using)
+    data = values.encode(said if database is None else [*said, database])
+    return derive(first.expose(), purpose=b"edna.under.for.1", data=data, size=_BOUND_BYTES)
 
 
 def _key(server_key: bytes) -> SecretKey:

@@ -193,7 +193,7 @@ class _Disguising:
         )
 
     def _execute(self, plan: Plan, *, more_to_come: bool = False) -> None:
-        noted = under_way.noted(plan.targets[0].entry, self.cls.name, self.params)
+        noted = under_way.noted(plan.targets[0].entry, self.cls.name, self.params, using=self.using)
         if noted is not None or self.chunk.number:
             first, number = noted or self.chunk.first, self.chunk.number
             self.chunk = under_way.following(first, expected=number, using=self.using)

@@ -196,7 +196,7 @@ class _Chunked:
 
     def _under_way(self) -> Receipt | None:
         [entry] = store.entries_by_reference(self.label, [self.reference], using=self.using)
-        first = under_way.noted(entry, self.cls.name, self.params)
+        first = under_way.noted(entry, self.cls.name, self.params, using=self.using)
         return None if first is None else Receipt(self.cls.name, first)
 
 
