@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from django.db import transaction
+from django.db.models import QuerySet
 
 import edna
 from edna import Decorrelate, Disguise, Modify
@@ -20,7 +21,8 @@ from tests.databases import first_everywhere
 from tests.installed import registering
 from tests.lobsters import specs
 from tests.lobsters.community import Community
-from tests.lobsters.models import MODELS, Message, Moderation
+from tests.lobsters.models import MODELS, Message, Moderation, User
+from tests.lobsters.specs import ANON
 
 pytestmark = [pytest.mark.django_db, pytest.mark.thorough]
 
@@ -145,3 +147,17 @@ def test_a_row_of_two_who_take_part_is_modified_once(
         for member in community.members:
             member.reveal_everything()
     assert application_dump() == before
+
+
+def test_a_pseudoprincipal_whose_row_is_gone_is_nobody(
+    community: Community, everybody_one_by_one: Callable[[], None]
+) -> None:
+    """Deleted behind edna's back, with an entry that stays."""
+    _, one, other = community.members
+    row = Moderation.objects.create(moderator=one.user, user=other.user, action="secret")
+    one.disguise(ANON)
+    row.refresh_from_db()
+    assert row.moderator_id != one.pk
+    QuerySet(User).filter(pk=row.moderator_id)._raw_delete(using="default")
+    everybody_one_by_one()
+    assert actions() == {"[gone]"}

@@ -136,9 +136,8 @@ class _Parts:
         return _Part(set(references) - waiting, done=len(receipts), receipts=receipts, left=set(references) - there)
 
     def _take_part(self, references: Set[str]) -> Set[str]:
-        """Whose turn was, or comes. Who waits and has no row any more has none."""
-        found = references & self.taking_part
-        return found - {*without_row(registry.principal_model_for(self.cls), sorted(found), using=self.using)}
+        """Whose turn was, or comes."""
+        return references & self.taking_part
 
     def large(self, target: Target) -> _Part:
         """One who has more rows, chunk by chunk. Whoever makes a new key between two of them is still the same."""

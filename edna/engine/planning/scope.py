@@ -10,7 +10,7 @@ from typing import Any
 from django.db.models import Model
 
 from edna import registry, store
-from edna.engine.graph.references import key_of
+from edna.engine.graph.references import key_of, without_row
 from edna.engine.planning.steps import Target
 from edna.spec import Disguise
 from edna.store import Entry
@@ -66,6 +66,7 @@ class Scope:
             entries = {}
         entries |= {reference: self.known[reference] for reference in others & self.known.keys()}
         there = {reference for reference, entry in entries.items() if entry.attached}
+        there -= {*without_row(self.model, sorted(there), using=self.using)}
         natural = {reference for reference in there if entries[reference].natural}
         return there - natural | (take_part(natural) if natural else frozenset())
 

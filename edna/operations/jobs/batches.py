@@ -173,11 +173,10 @@ def _still_meant(work: Work, references: Sequence[str]) -> set[str]:
 def _take_part(work: Work, references: Set[str]) -> Set[str]:
     """Of natural principals, who is disguised by the job, too, before or later: who is on its list, and who is not any more. Of whoever was
     left out as of the staff, who is so now."""
-    there = references - {*without_row(work.model, sorted(references), using=work.using)}
     if not work.left_out:
-        return there
-    waiting = store_jobs.listed(work.job, there, using=work.using)
-    return waiting | (there - staff_of(work.model, using=work.using))
+        return references
+    waiting = store_jobs.listed(work.job, references, using=work.using)
+    return waiting | (references - staff_of(work.model, using=work.using))
 
 
 def _rows_of_people(work: Work, references: set[str]) -> dict[str, Model]:
