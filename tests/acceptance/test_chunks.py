@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.conf import settings as django_settings
 from django.db import IntegrityError, OperationalError, connection, transaction
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 from django.test.utils import override_settings
 
 import edna
@@ -548,6 +548,26 @@ class Rereads(Disguise):
     )
 
 
+class Elsewhere(Disguise):
+    """A condition that is an expression, about rows that go."""
+
+    name = "lobsters.elsewhere"
+    transformations = (
+        Remove(Vote, owner="user"),
+        Modify(Draft, owner="user", where=Q(~Exists(Vote.objects.filter(user=OuterRef("user")))), set={"text": ""}),
+    )
+
+
+class AmongOthers(Disguise):
+    """What a subquery reads is read, too."""
+
+    name = "lobsters.among-others"
+    transformations = (
+        Modify(Story, owner="user", set={"title": ""}),
+        Remove(Vote, owner="user", where=Q(story__in=Story.objects.filter(title=""))),
+    )
+
+
 class AsksWhoIsThere(Disguise):
     """Whether anybody is named does not change."""
 
@@ -585,6 +605,8 @@ class Asked(Disguise):
         (Rootless, False),
         (Unlisted, False),
         (Rereads, False),
+        (Elsewhere, False),
+        (AmongOthers, False),
         (AsksWhoIsThere, True),
         (Blanked, True),
         (Asked, True),
