@@ -844,6 +844,38 @@ def test_it_is_revealed_while_it_is_still_being_disguised(
     assert community.is_as_before()
 
 
+class Nameless(Disguise):
+    name = "lobsters.nameless"
+    transformations = (Modify(Draft, owner="user", set={"text": "[gone]"}), Decorrelate(Draft, owner="user"))
+
+
+def test_what_is_revealed_in_the_middle_is_disguised_as_a_whole(
+    community: Community, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was done before, so it was not modified again; and given away, for everybody to read."""
+    ann = community.ann
+    for number in range(6):
+        Draft.objects.create(user=ann.user, text=f"words {number}")
+    before = state()
+    real, seen = disguising._Disguising.do, list[edna.Receipt]()
+
+    def do(self: Any, part: Part) -> bool:
+        if self.chunk.number == 2 and not seen:
+            [entry] = ann.history()
+            seen.append(entry.receipt)
+            assert ann.reveal(entry.receipt).complete
+        return real(self, part)
+
+    monkeypatch.setattr(disguising._Disguising, "do", do)
+    with registering(Nameless):
+        receipt = ann.disguise(Nameless.name)
+        assert seen
+        assert set(Draft.objects.exclude(user=ann.pk).values_list("text", flat=True)) == {"[gone]"}
+        assert ann.owns(Draft) == []
+        assert ann.reveal(receipt).complete
+    assert state() == before
+
+
 @pytest.mark.once
 def test_a_chunk_that_is_gone_does_not_keep_the_others(community: Community, most: int) -> None:
     """Somebody has deleted a row of the table, or it has expired."""

@@ -13,10 +13,10 @@ from typing import Any
 
 from django.db.models import CharField, Model
 
-from edna import registry
+from edna import coverage, registry
 from edna.db import rows as raw
 from edna.db.cursors import connection_of
-from edna.db.rows import table_of
+from edna.db.rows import Row, table_of
 from edna.engine.graph.order import deletion_order
 from edna.engine.graph.references import key_of, reference_of
 from edna.engine.planning.division import divide
@@ -72,8 +72,8 @@ def lock_principals(model: type[Model], targets: Sequence[Target], *, using: str
 def build(scope: Scope, *, part: Part | None = None, finished: Finished | None = None) -> Plan:
     """The plan for everything that ``scope`` means, or for a chunk of it.
 
-    Only rows of ``part`` are planned for. In a plan for what is left, no row of ``finished`` is modified again. Every step looks again,
-    also one with a ``where``: what was written meanwhile is meant as much as what was there before.
+    Only rows of ``part`` are planned for. No row of ``finished`` is modified again, unless it has come back. In a plan for what is left
+    every step looks again, also one with a ``where``: what was written meanwhile is meant as much as what was there before.
 
     Raises:
         DanglingReferences: the disguise would leave rows that point at nothing.
@@ -168,9 +168,10 @@ def _found(
 
 def _planned(steps: Sequence[PlannedStep], prepared: Compiled, scope: Scope, finished: Finished) -> Plan:
     """One plan of what several steps have found, in which each row is removed or changed in one way."""
+    again = _found_again(steps) if finished else {}
     removed = removed_by(steps, scope)
     nulled = [emptied(relation, removed, lock=scope.lock, using=scope.using) for relation in prepared.emptied]
-    changed = (*nulled, *(_unfinished(step, finished) for step in changes_beside(steps, removed)))
+    changed = (*nulled, *(_unfinished(step, finished, again) for step in changes_beside(steps, removed)))
     removals = tuple(removed[model] for model in deletion_order(list(removed)))
     mentioned: Mapping[tuple[str, Any], Entry] = {}
     if not scope.everyone:
@@ -181,7 +182,20 @@ def _planned(steps: Sequence[PlannedStep], prepared: Compiled, scope: Scope, fin
     return Plan(scope.disguise, scope.params, scope.model, tuple(scope.targets), removals, changed, mentioned)
 
 
-def _unfinished(step: PlannedStep, finished: Finished) -> PlannedStep:
+def _found_again(steps: Sequence[PlannedStep]) -> Finished:
+    """Rows that a step finds which takes them away, or gives them to somebody: if that was done, they have been revealed since, and what
+    was modified in them is so no more."""
+    again: dict[type[Model], set[Row]] = {}
+    for step in steps:
+        if step.operation is not Modified:
+            for table in coverage.tables_of_object(step.table.model):
+                again.setdefault(table, set()).update(step.primary_keys())
+    return again
+
+
+def _unfinished(step: PlannedStep, finished: Finished, again: Finished) -> PlannedStep:
     """Without rows that an earlier chunk has modified: unlike others, they are found again."""
-    done = finished.get(step.table.model)
-    return step.only(lambda key: key not in done) if done and step.operation is Modified else step
+    done, back = finished.get(step.table.model), again.get(step.table.model, ())
+    if not done or step.operation is not Modified:
+        return step
+    return step.only(lambda key: key not in done or key in back)
