@@ -39,7 +39,7 @@ from edna.operations import audit  # noqa: E402
 from edna.operations.models import AuditCount, AuditEntry  # noqa: E402
 from edna.operations.upkeep import verification  # noqa: E402
 from tests.shards.run import PASSWORD, SHARDS, both, everything, manage, member, refused, tell  # noqa: E402
-from tests.upgrades.club.models import Note  # noqa: E402
+from tests.upgrades.club.models import Message, Note  # noqa: E402
 
 stories: dict[str, Callable[[], None]] = {}
 
@@ -284,6 +284,28 @@ def who_is_moved_by_hand_is_vouched_for_alone() -> None:
     with edna.unlock(secret_key=key) as unlocked:
         assert edna.reveal(receipt, unlocked).complete
         assert edna.principal(unlocked) == moved
+
+
+@story
+def tables_that_came_by_a_file_are_vouched_for() -> None:
+    north = member("north", key=5)
+    key = edna.register_principal(north, password=PASSWORD).secret_key
+    receipt = edna.disguise("club.veil", north)
+    file = settings.SCRATCH / "moved"
+    manage("edna_export", str(file), "--database", "north", operator="olga")
+    for model in (User, Note, Message):
+        model.objects.using("south").bulk_create(model.objects.using("north").order_by("pk"))
+    manage("edna_import", str(file), "--database", "south", operator="olga")
+    with (
+        edna.on("south"),
+        refused(errors.EntryForged, "Whose tags count where"),
+        edna.unlock(secret_key=key) as unlocked,
+    ):
+        edna.reveal(receipt, unlocked)
+    vouched("--formerly", "north", "--database", "south")
+    assert found("south") == {}
+    with edna.on("south"), edna.unlock(secret_key=key) as unlocked:
+        assert edna.reveal(receipt, unlocked).complete
 
 
 @story
