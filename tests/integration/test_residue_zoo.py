@@ -10,6 +10,7 @@ from django.contrib.contenttypes.models import ContentType
 
 import edna
 from edna.engine.pseudoprincipals import orphans
+from edna.models import Bag, PrincipalEntry
 from edna.operations.upkeep import residue, verification
 from edna.testing import Person
 from tests.zoo.models import lending, studio, town
@@ -36,6 +37,31 @@ def test_a_generic_key_keeps_a_pseudoprincipal() -> None:
     flag.delete()
     assert residue.sweep().pseudoprincipals == 1
     assert not town.Citizen.objects.filter(pk=left.pk).exists()
+
+
+def test_a_generic_key_keeps_a_pseudoprincipal_that_a_reveal_would_let_go_of() -> None:
+    """It pointed at nobody, and nothing found it any more when the person left. What refers by a foreign key goes to them."""
+    bea = town.Citizen.objects.create(email="bea@example.org")
+    person = Person(bea, edna.register_principal(bea).secret_key)
+    post = town.Post.everything.create(author=bea, title="A title", body="")
+    hidden = person.disguise("zoo.town-hide")
+    post.refresh_from_db()
+    flag = town.Flag.objects.create(target=post.author, note="Who is this?")
+    decree = town.Decree.objects.create(mayor_id=post.author_id, text="in force")
+
+    assert person.reveal(hidden).complete
+
+    post.refresh_from_db()
+    flag.refresh_from_db()
+    decree.refresh_from_db()
+    assert (post.author_id, decree.mayor_id) == (bea.pk, bea.pk)
+    assert isinstance(flag.target, town.Citizen)
+    assert flag.target.pk != bea.pk
+    flag.delete()
+    assert person.reveal(hidden).complete
+    assert list(town.Citizen.objects.all()) == [bea]
+    assert PrincipalEntry.objects.count() == 1
+    assert not Bag.objects.exists()
 
 
 def test_a_generic_key_to_another_table_does_not() -> None:

@@ -10,10 +10,9 @@ seen.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Final
 
 from django.apps import apps
-from django.contrib.contenttypes.models import ContentType
 from django.core.exceptions import ValidationError
 from django.db.models import EmailField, ForeignKey, IntegerField, Model
 
@@ -27,6 +26,9 @@ from edna.engine.graph.references import key_of, recognisable, reference_of
 from edna.engine.pseudoprincipals import companions
 from edna.spec import Modify, Remove
 from edna.store import residue, retention
+
+#: Databases take a bounded number of parameters in one statement.
+_AT_ONCE: Final = 10_000
 
 
 def may_be_swept(model: type[Model], *, made_by_hand: bool, using: str) -> bool:
@@ -97,22 +99,27 @@ def unreferenced(model: type[Model], references: Sequence[str], *, using: str, l
         for value in raw.held_values(table, relation.field.name, list(keys.values()), lock=unsafe, using=using):
             keys.pop(reference_of(model, value), None)
     found = set(keys)
-    return found - _generically_referred(model, found, using=using) if found else found
+    return found - generically_referred(model, found, using=using) if found else found
 
 
-def _generically_referred(model: type[Model], references: set[str], *, using: str) -> set[str]:
-    """Those at which a `GenericForeignKey` of any row points."""
+def generically_referred(model: type[Model], references: set[str], *, using: str) -> set[str]:
+    """Those at which a `GenericForeignKey` of any row points. One statement for each such key of the site."""
     if not apps.is_installed("django.contrib.contenttypes"):
         return set()
     known = {str(model._meta.pk.to_python(reference)): reference for reference in references}
     found: set[str] = set()
     for holder, key in _generic_keys():
-        kind = ContentType.objects.db_manager(using).get_for_model(model, for_concrete_model=key.for_concrete_model)
+        typed = model._meta.concrete_model if key.for_concrete_model else None
+        meta = (typed or model)._meta
         column = holder._meta.get_field(key.fk_field)
         values = [value for value in known if _fits(column, value)]
-        rows = holder._base_manager.using(using).filter(**{key.ct_field: kind, f"{key.fk_field}__in": values})
-        there = rows.values_list(key.fk_field, flat=True).distinct() if values else ()
-        found |= {known[str(value)] for value in there if str(value) in known}
+        # Not by the type's key: to ask for it writes its row, where nothing is of that type yet.
+        kind = {f"{key.ct_field}__app_label": meta.app_label, f"{key.ct_field}__model": meta.model_name}
+        rows = holder._base_manager.using(using).filter(**kind)
+        for start in range(0, len(values), _AT_ONCE):
+            some = rows.filter(**{f"{key.fk_field}__in": values[start : start + _AT_ONCE]})
+            there = some.values_list(key.fk_field, flat=True).distinct()
+            found |= {known[str(value)] for value in there if str(value) in known}
     return found
 
 

@@ -29,6 +29,7 @@ from edna.engine.layers import mentions
 from edna.engine.layers.aliases import Aliases
 from edna.engine.layers.journal_forwarding import mentioned_by_stuck
 from edna.engine.pseudoprincipals import companions
+from edna.engine.pseudoprincipals.orphans import generically_referred
 from edna.engine.revealing.incoming_references import UNSAID, policies_of, reference_policy, settle
 from edna.engine.revealing.progress import Adopted, LetGo, Progress
 from edna.engine.surroundings.attached_rows import Attached, Values
@@ -53,8 +54,9 @@ def let_go(journal: Journal, progress: Progress, *, using: str) -> LetGo:
     for opened in journal.others if named_again else ():
         # Whoever else brings a row back finds the name there, although what all had left of it has still to wait.
         mentions.follow(opened, {key: owners[key] for key in named_again}, label=table_of(model).label)
-    went = _have_gone(model, free, current.head.disguise, using=using)
-    left = set() if went else _settle(journal, model, free, owners, aliases, attached, progress, using=using)
+    staying = _generically_referred(model, free, using=using)
+    went = not staying and _have_gone(model, free, current.head.disguise, using=using)
+    left = set() if went else _settle(journal, model, free, owners, aliases, attached, progress, staying, using=using)
     kept = {key: free.pop(key) for key in left if key in free}
     silent = _silenced(journal, model, kept, aliases)
     moved = {bytes(voice.public_key) for opened in journal.others for voice in opened.speaks_for}
@@ -89,16 +91,19 @@ def _settle(
     aliases: Aliases,
     attached: Attached,
     progress: Progress,
+    staying: set[Any],
     *,
     using: str,
 ) -> set[Any]:
-    """Deal with every row that refers to one of those who are ``free``, and leave there those who may go. Returns with whom rows stay
-    that were given up."""
+    """Deal with every row that refers to one of those who are ``free``, and leave there those who may go: none of those ``staying``.
+    Returns with whom rows stay that were given up."""
     name, order = journal.current.head.disguise, {link: place for place, link in enumerate(attached.links, start=1)}
     referring = _referring(model, free, owners, aliases, using=using)
     left: set[Any] = set()
     # Companions last: none goes while anything else may yet keep its pseudoprincipal. Of these, those first that may not be able to move.
     for relation in sorted(relations_to(model), key=lambda each: order.get(each.field, 0)):
+        if relation.field in order:
+            _take_out(free, staying)
         if not free:
             break
         whom = {q: owners[q] for q in free}
@@ -114,10 +119,24 @@ def _settle(
         for key in aliases.keys(relation, needed):
             free.pop(key, None)
         left.update(aliases.keys(relation, progress.left_with.get(relation.label, ())))
+    _take_out(free, staying)
     for relation, whose in attached.doomed(free.keys() - left):
         for value in settle(name, relation, whose, progress, using=using):
             free.pop(whose[value], None)
     return left
+
+
+def _take_out(free: dict[Any, SpeaksFor], staying: set[Any]) -> None:
+    for key in staying:
+        free.pop(key, None)
+
+
+def _generically_referred(model: type[Model], free: Mapping[Any, SpeaksFor], *, using: str) -> set[Any]:
+    """Those at which a generic key points: no policy says where it would go, and nothing would refuse the deletion. So it stays, with
+    its voice, and whoever disguises with the key finds what is about it."""
+    by_reference = {reference_of(model, key): key for key in free}
+    referred = generically_referred(model, set(by_reference), using=using) if by_reference else set()
+    return {by_reference[reference] for reference in referred}
 
 
 def _wait_for_own(
