@@ -376,6 +376,8 @@ class Studio(Habitat):
     tables = studio.MODELS
     made = tables[1:]
     disguises = tuple(cls for cls in studio_specs.ALL if hasattr(cls, "transformations"))
+    #: A song is one artist's alone, and waits for a singer who is away.
+    one_pass = False
 
 
 class Shop(Habitat):
