@@ -23,6 +23,7 @@ from edna.db import rows, transactions
 from edna.engine import browser_slots, disguise_and_reveal, key_proofs, key_slots, own_data, registration, sealed_file
 from edna.engine import history as histories
 from edna.engine import principals as people
+from edna.engine import waiting as what_waits
 from edna.engine.bags import held_copies, opened_copies
 from edna.engine.bags.capability import Unlocked
 from edna.engine.bags.held_copies import Keeper as Keeper
@@ -50,6 +51,7 @@ from edna.engine.renewing.making_over import NewKeys as NewKeys
 from edna.engine.renewing.parts import MOST_PARTS as MOST_PARTS
 from edna.engine.renewing.parts import parts_kept
 from edna.engine.searched_shards import SearchedShards, one_that_may_seal, the_one_with
+from edna.engine.waiting import Waiting
 from edna.errors import ConfigurationError, DatabaseBusy, KeyMalformed
 from edna.records.locator import Locator, Receipt
 from edna.records.speaksfor import SealedKey as SealedKey
@@ -256,6 +258,11 @@ def open_copy(
     """
     bag, locator = opened_copies.opened(copy, subject=subject, using=using)
     return bag.disguise, bag.applied_at, bag.principal_model, str(bag.principal), opened_copies.told(bag), locator
+
+
+def waiting_of(unlocked: Unlocked, receipt: Receipt) -> list[Waiting]:
+    """As `edna.waiting`, of one receipt alone; also if nothing of it was brought back, since not all could be."""
+    return [entry for entry in what_waits.of(unlocked, refused=receipt) if entry.receipt == receipt]
 
 
 def uses_of(receipt: Receipt) -> list[tuple[str, int, str, str]]:

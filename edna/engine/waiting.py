@@ -45,11 +45,11 @@ class Waiting:
         return dict(self._sealed.get((row.model, row.pk), {}))
 
 
-def of(unlocked: Unlocked) -> list[Waiting]:
-    """Newest first."""
+def of(unlocked: Unlocked, *, refused: Receipt | None = None) -> list[Waiting]:
+    """Newest first. ``refused``: a receipt of which nothing was brought back, since not all could be: nothing notes that it was tried."""
     waiting = []
     for entry in histories.of(unlocked):
-        if not entry._tried:
+        if not entry._tried and entry.receipt != refused:
             continue
         chunks: list[Chunk | None] = [
             Chunk(entry.receipt.locator, number)

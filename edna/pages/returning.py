@@ -176,7 +176,7 @@ class BringBack(KeyPage):
     def told(self, form: Any, unlocked: api.Unlocked, outcome: api.Outcome) -> HttpResponse:
         """The page with the outcome."""
         receipt = form.cleaned_data["receipt"]
-        waiting = [still_waiting(entry, self.pages) for entry in self.waiting(unlocked) if entry.receipt == receipt]
+        waiting = [still_waiting(entry, self.pages) for entry in inner_door.waiting_of(unlocked, receipt)]
         taken = names_taken(outcome)
         asked = self.asking(asked=taken, identifier=form.cleaned_data.get("identifier", "")) if taken else None
         overrides = form.overrides()

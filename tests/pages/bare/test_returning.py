@@ -100,6 +100,7 @@ def test_nothing_comes_back_without_the_account(bea: Person) -> None:
         page = away.press("Bring my account back", identifier="bea", password=PASSWORD)
         assert "Somebody else has what was yours" in page
         assert "This is back" not in page
+        assert "2 notes What it belongs to is not there, or not yet." in page
         assert application_dump() == before
         given = {"instead-auth.user.username": "beatrix", "identifier": "bea", "password": PASSWORD}
         assert "Your account is here, as beatrix." in away.press("Try again", **given)
