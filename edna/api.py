@@ -268,8 +268,7 @@ def disguise_all(
     after each. Without ``staff``, those stay as they are who run the site (``EDNA["STAFF"]``). The audit trail names the ``operator``.
 
     Raises:
-        UnregisteredOwners: some of those rows belong to somebody without a key; nothing was changed. DatabaseBusy, ConstraintRefused.
-        PartsRefused: not ``atomic``, and without ``hand_over`` in locator mode ``client``; or a step reads what others' parts change.
+        UnregisteredOwners: a row belongs to somebody without a key; nothing was changed. PartsRefused, DatabaseBusy, ConstraintRefused.
     """
     throttle.admit()
     cls = registry.get(name)

@@ -9,18 +9,19 @@ Reads specifications and model definitions, never rows.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from django.apps import apps
 from django.core.exceptions import FieldDoesNotExist, FieldError
 from django.db.models import Field, ForeignKey, Model, QuerySet
-from django.db.models.expressions import Col
+from django.db.models.expressions import Col, RawSQL
 from django.db.models.fields.reverse_related import ForeignObjectRel
 from django.db.models.lookups import IsNull
 from django.db.models.sql import Query
 from django.db.models.sql.datastructures import Join
+from django.db.models.sql.where import ExtraWhere
 
 from edna import coverage, json_keys, value_owners
 from edna.errors import SpecError
@@ -79,7 +80,7 @@ def _readings(disguise: type[Disguise]) -> tuple[Reading, ...]:
         for read in _reads(step):
             for change in changes:
                 if _is_of_others(step, read, change, disguise):
-                    column = f"{read.label}.{change.column.name if change.column else 'pk'}"
+                    column = f"{change.label}.{change.column.name if change.column else 'pk'}"
                     found.setdefault((id(step), read.by, column), Reading(step, read.by, column, change.step))
     return tuple(found.values())
 
@@ -96,6 +97,11 @@ class _Change:
     column: Field[Any, Any] | None
     owners: tuple[_Way, ...]
     repoints: bool = False
+
+    @property
+    def label(self) -> str:
+        models = (model for model in apps.get_models(include_auto_created=True) if not model._meta.proxy)
+        return next((model._meta.label for model in models if model._meta.db_table == self.table), self.table)
 
 
 def _changes(disguise: type[Disguise], step: Transformation) -> Iterator[_Change]:
@@ -143,21 +149,14 @@ def _way(owner: str) -> _Way:
 
 @dataclass(frozen=True)
 class _Read:
-    """A column of a row to which ``way`` leads; None for any. ``by``: a "where" or a "group_by". ``emptiness``: only whether it is NULL."""
+    """A column of a row to which ``way`` leads; None for any, of any table. ``by``: a "where" or a "group_by". ``emptiness``: only whether
+    it is NULL."""
 
     by: str
-    table: str
+    table: str | None
     column: str | None
     way: _Way
     emptiness: bool = False
-
-    @property
-    def label(self) -> str:
-        return next((model._meta.label for model in _models() if model._meta.db_table == self.table), self.table)
-
-
-def _models() -> Sequence[type[Model]]:
-    return [model for model in apps.get_models(include_auto_created=True) if not model._meta.proxy]
 
 
 def _reads(step: Transformation) -> Iterator[_Read]:
@@ -201,6 +200,8 @@ def _of_query(query: Query, by: str, around: Mapping[str, tuple[str, _Way]], sta
             yield _Read(by, *_of_alias(known[part.lhs.alias], part.lhs.target.column), emptiness=True)
         elif isinstance(part, (list, tuple, set)):
             parts += part
+        elif isinstance(part, RawSQL | ExtraWhere):
+            yield _Read(by, None, None, (_UNKNOWN,))
         elif hasattr(part, "children"):
             parts += part.children
         elif hasattr(part, "get_source_expressions"):
@@ -225,7 +226,7 @@ def _led(way: _Way, field: Any) -> _Way:
 
 
 def _is_of_others(step: Transformation, read: _Read, change: _Change, disguise: type[Disguise]) -> bool:
-    if read.table != change.table:
+    if read.table not in (None, change.table):
         return False
     if change.column is None:
         if not _may_miss(step.model, read.way, disguise):

@@ -10,6 +10,7 @@ together; what has tables of its own has a module of its own beside this one.
 from __future__ import annotations
 
 import datetime
+import functools
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
@@ -156,10 +157,16 @@ def unsound(entry: Entry) -> EntryForged:
 
 
 def _tagger(*, using: str) -> Callable[[Entry], bytes | None]:
-    """What tags entries of this database."""
-    made, database = entry_tags().maker(using=using), shards.named(using)
+    """What tags entries of this database. One that names nobody has no tag, and nothing is asked for it."""
+
+    @functools.cache
+    def place() -> tuple[Callable[[bytes], bytes], str | None]:
+        return entry_tags().maker(using=using), shards.named(using)
 
     def tag(e: Entry) -> bytes | None:
+        if e.reference is None:
+            return None
+        made, database = place()
         whose = (e.public_key, e.model, e.reference, e.natural, e.encapsulation_key)
         data = entry_data(e.id, *whose, database=database)
         return None if data is None else made(data)

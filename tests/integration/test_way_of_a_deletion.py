@@ -55,6 +55,6 @@ def test_a_deletion_is_no_longer_way_than_the_page_of_the_architecture_says(monk
     found = moves(lambda: edna.disguise(DELETE, bea.user))
 
     inside = {pair: number for pair, number in found.items() if all(name.startswith("engine/") for name in pair)}
-    assert sum(found.values()) <= 230
+    assert sum(found.values()) <= 222
     assert sum(inside.values()) <= 60
     assert len(inside) <= 36
