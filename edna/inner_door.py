@@ -39,6 +39,7 @@ from edna.engine.books.beside import Noted as Noted
 from edna.engine.books.measurements import measured
 from edna.engine.browser_slots import BrowserSlot as BrowserSlot
 from edna.engine.browser_slots import Found, Stretching
+from edna.engine.chunks import conditions
 from edna.engine.forwarding import table_history
 from edna.engine.graph import references
 from edna.engine.graph import staff as the_staff
@@ -53,9 +54,11 @@ from edna.engine.renewing.parts import parts_kept
 from edna.engine.searched_shards import SearchedShards, one_that_may_seal, the_one_with
 from edna.engine.waiting import Waiting
 from edna.errors import ConfigurationError, DatabaseBusy, KeyMalformed
+from edna.read_columns import Reading
 from edna.records.locator import Locator, Receipt
 from edna.records.speaksfor import SealedKey as SealedKey
 from edna.records.succession import MOST_PIECES as MOST_PIECES
+from edna.spec import Disguise
 from edna.store import inspection, serverkeys, vouching
 from edna.store.tags import Tags
 from edna.store.vouching import Tagged as Tagged
@@ -117,6 +120,11 @@ def in_one_transaction(work: Callable[[], Result], *, using: str) -> Result:
 
 
 # Schema changes, called from the checks
+
+
+def what_chunks_change(disguise: type[Disguise]) -> tuple[Reading, ...]:
+    """What its conditions read that it changes before the last of several chunks: for that it is never cut. Asks no database."""
+    return conditions.what_changes(disguise)
 
 
 def rules_without_migration() -> list[tuple[str, str]]:

@@ -13,10 +13,10 @@ from django.core.checks import CheckMessage, Error, Info, Warning
 from django.core.exceptions import FieldDoesNotExist, ValidationError
 from django.db.models import Field, FileField, Model, Q
 
-from edna import coverage, decorrelated_rows, json_keys, rows_of_others, value_owners
+from edna import conf, coverage, decorrelated_rows, inner_door, json_keys, rows_of_others, value_owners
 from edna.checks.steps import column_of, name_of, usable_steps, written, written_owner
 from edna.coverage import same_table
-from edna.errors import SpecError
+from edna.errors import ConfigurationError, SpecError
 from edna.spec import ALL_LEFT, ANY_LEFT, Decorrelate, Disguise, Modify, Remove, Transformation
 
 
@@ -104,12 +104,30 @@ def done_at_once_alone(disguise: type[Disguise]) -> Iterator[CheckMessage]:
     """Conditions about rows that the disguise changes for others: asked again in a later part, they find something else."""
     for reading in rows_of_others.readings(disguise):
         yield Warning(
-            f"For everybody it is for one transaction: {reading}. After the first part of several, whoever comes later would not be "
-            "found any more, and their texts and names would stay; so `atomic=False` and jobs for everybody are refused.",
+            f"For everybody it is for one transaction: {reading} for others. After the first part of several, whoever comes later "
+            "would not be found any more, and their texts and names would stay; so `atomic=False` and jobs for everybody are refused.",
             hint="Let the condition, or the groups, be about columns that the disguise leaves as they are. Where it is never for very "
             "many, silence this.",
             obj=name_of(disguise),
             id="edna.W133",
+        )
+
+
+def never_cut(disguise: type[Disguise]) -> Iterator[CheckMessage]:
+    """Conditions about what a step has changed or removed before the last of several chunks asks them again: there is one chunk."""
+    try:
+        if (disguise.locators or conf.locator_mode()) != "server":
+            return  # it is never cut there
+    except ConfigurationError:
+        return  # `edna.E002` speaks about it
+    for reading in inner_door.what_chunks_change(disguise):
+        yield Warning(
+            f"It is never cut into chunks: {reading} before the last chunk, which asks all conditions again and would mean other rows. "
+            "Whoever has very many rows is disguised in one transaction, which holds all of them in memory, and their locks.",
+            hint="Let the condition be about columns that no other step sets, and about rows that none removes; or put into the row "
+            "itself what it asks. Where nobody has very many rows, silence this.",
+            obj=name_of(disguise),
+            id="edna.W134",
         )
 
 

@@ -15,6 +15,7 @@ from edna.checks.overlaps import (
     done_at_once_alone,
     given_away_before,
     goes_with_the_first,
+    never_cut,
     twice_changed,
     when_all_have_left,
 )
@@ -104,13 +105,16 @@ def check_disguise(disguise: type[Disguise]) -> tuple[list[CheckMessage], type[M
     if any(message.id == "edna.E106" for message in found):
         return found, None
     try:
-        return found, registry.principal_model_for(disguise)
+        principal = registry.principal_model_for(disguise)
     except SpecError as error:
         hint = "Let every owner path end at one principal model; a step without owner is about the principal's own row."
         found.append(
             Error(f"{error} Until then it cannot be applied.", hint=hint, obj=name_of(disguise), id="edna.E107")
         )
         return found, None
+    if not any(message.is_serious() for message in found):
+        found += never_cut(disguise)
+    return found, principal
 
 
 def _missing_applications(disguise: type[Disguise]) -> Iterator[CheckMessage]:

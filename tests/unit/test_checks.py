@@ -414,6 +414,45 @@ SPECS: dict[str, tuple[str, type[Disguise], type[Disguise]]] = {
             Decorrelate(Comment, "author", where=Q(post__rating=1), group_by=["post"]),
         ),
     ),
+    "a condition about what another step has changed before the last chunk": (
+        "W134",
+        spec(
+            Modify(Post, "author", {"body": ""}, where=~Q(body="")),
+            Decorrelate(Post, "author", where=Q(body="")),
+        ),
+        spec(
+            Modify(Post, "author", {"body": ""}, where=~Q(body="")),
+            Decorrelate(Post, "author", where=Q(rating=1)),
+        ),
+    ),
+    "a condition about what is not there before the last chunk": (
+        "W134",
+        spec(COMMENTS, *PINS, Modify(Post, "author", {"body": ""}, where=Q(comment=None))),
+        spec(COMMENTS, *PINS, Modify(Post, "author", {"body": ""}, where=Q(rating=None))),
+    ),
+    "a condition that compares with what another step has changed in another table": (
+        "W134",
+        spec(
+            Modify(Post, "author", {"body": ""}),
+            Modify(Wallet, "person", {"note": ""}, where=Q(note__in=Post.objects.values("body"))),
+        ),
+        spec(
+            Modify(Post, "author", {"body": ""}),
+            Modify(Wallet, "person", {"note": ""}, where=Q(note__in=Post.objects.values("title"))),
+        ),
+    ),
+    "a condition about what is changed, where nothing is cut": (
+        "W134",
+        spec(
+            Modify(Post, "author", {"body": ""}, where=~Q(body="")),
+            Modify(Post, "author", {"published_on": None}, where=Q(body="")),
+        ),
+        spec(
+            Modify(Post, "author", {"body": ""}, where=~Q(body="")),
+            Modify(Post, "author", {"published_on": None}, where=Q(body="")),
+            locators="client",
+        ),
+    ),
     "applies to": ("E115", spec(LETTERS, applies_to="users"), spec(LETTERS, applies_to="staff")),
     "locators": ("E115", spec(LETTERS, locators="user"), spec(LETTERS, locators="client")),
     "reference misspelt": (

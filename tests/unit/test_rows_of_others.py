@@ -65,6 +65,15 @@ def read(*steps: Any) -> list[str]:
         ),
         # Other rows of the same table.
         ([Modify(Comment, "user", TEXTS, where=Q(parent_comment__comment="x"))], ["where Comment.comment"]),
+        # Also where it asks nothing else of them, or compares with a column of theirs.
+        (
+            [Remove(Vote, "user"), Modify(Story, "user", {"title": ""}, where=Q(Exists(Vote.objects.all())))],
+            ["where Vote.pk"],
+        ),
+        (
+            [TITLES, Modify(Comment, "user", TEXTS, where=Q(comment__in=Story.objects.values("title")))],
+            ["where Story.title"],
+        ),
         # By removal of a hat its column becomes NULL.
         ([Remove(Hat, "user"), Decorrelate(Comment, "user", Q(hat=None))], ["where Comment.hat"]),
     ],

@@ -100,7 +100,7 @@ def are_possible(cls: type[Disguise], *, using: str) -> bool:
     """Whether a disguise of many rows is to be cut. In mode client, chunks whose receipt nobody has got yet must not be there."""
     if (cls.locators or conf.locator_mode()) != "server" or inside_another_transaction(using):
         return False
-    return conditions.are_lasting(cls, using=using)  # type: ignore[arg-type]  # classes are hashable
+    return conditions.are_lasting(cls)
 
 
 def inside_another_transaction(using: str) -> bool:

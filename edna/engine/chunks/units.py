@@ -11,6 +11,7 @@ import itertools
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from graphlib import TopologicalSorter
+from typing import Protocol
 
 from django.db.models import ForeignKey, Model
 from django.db.models.constants import LOOKUP_SEP
@@ -21,7 +22,20 @@ from edna.coverage import relations_to
 from edna.db.rows import table_of
 from edna.engine.graph import families
 from edna.engine.planning.statements import CompiledStep
-from edna.spec import Decorrelate, Remove
+from edna.spec import Decorrelate, Remove, Transformation
+
+
+class Ordered(Protocol):
+    """What tells of a step when its rows go: it is about rows of ``node``, and reads these tables."""
+
+    @property
+    def transformation(self) -> Transformation: ...
+
+    @property
+    def node(self) -> type[Model]: ...
+
+    @property
+    def tables_read(self) -> Sequence[str]: ...
 
 
 @dataclass(frozen=True)
@@ -51,16 +65,31 @@ class Unit:
         return isinstance(transformation, Remove)
 
 
-def units_before_account(steps: Sequence[CompiledStep], model: type[Model]) -> Iterator[Unit]:
-    """Those that chunks are made of; the last chunk takes the account, and what comes after it."""
+def tables_before_account(steps: Sequence[Ordered], model: type[Model]) -> Iterator[tuple[type[Model], ...]]:
+    """Those that chunks are made of, which are done together or not; the last chunk takes the account, and what comes after it."""
     account = table_of(model).model
     beside = [table_of(link.model).model for link in links_to(model)]
-    return itertools.takewhile(lambda unit: account not in unit.tables, units_of(steps, beside=beside))
+    return itertools.takewhile(lambda tables: account not in tables, _in_order(steps, beside=beside))
+
+
+def units_before_account(steps: Sequence[CompiledStep], model: type[Model]) -> Iterator[Unit]:
+    """The same, with the steps about them."""
+    return (_unit(tables, steps) for tables in tables_before_account(steps, model))
 
 
 def units_of(steps: Sequence[CompiledStep], *, beside: Collection[type[Model]]) -> Iterator[Unit]:
-    """The disguise's tables, in their order. ``beside``: those of companions."""
-    by_table: dict[type[Model], list[CompiledStep]] = {}
+    """All tables of the disguise, in their order. ``beside``: those of companions."""
+    return (_unit(tables, steps) for tables in _in_order(steps, beside=beside))
+
+
+def _unit(tables: tuple[type[Model], ...], steps: Sequence[CompiledStep]) -> Unit:
+    own = [step for table in tables for step in steps if step.node is table]
+    removes = any(isinstance(step.transformation, Remove) for step in own)
+    return Unit(tables, tuple(own), _is_divisible(tables, own), ordered=removes or _read_themselves(tables, own))
+
+
+def _in_order(steps: Sequence[Ordered], *, beside: Collection[type[Model]]) -> Iterator[tuple[type[Model], ...]]:
+    by_table: dict[type[Model], list[Ordered]] = {}
     for step in steps:
         by_table.setdefault(step.node, []).append(step)
     before = _earlier(by_table)
@@ -72,13 +101,10 @@ def units_of(steps: Sequence[CompiledStep], *, beside: Collection[type[Model]]) 
     order = TopologicalSorter(
         {unit: {together[other] for table in unit for other in before[table]} - {unit} for unit in together.values()}
     )
-    for unit in order.static_order():
-        own = [step for table in unit for step in by_table[table]]
-        removes = any(isinstance(step.transformation, Remove) for step in own)
-        yield Unit(unit, tuple(own), _is_divisible(unit, own), ordered=removes or _read_themselves(unit, own))
+    return iter(order.static_order())
 
 
-def _earlier(by_table: Mapping[type[Model], Sequence[CompiledStep]]) -> dict[type[Model], set[type[Model]]]:
+def _earlier(by_table: Mapping[type[Model], Sequence[Ordered]]) -> dict[type[Model], set[type[Model]]]:
     """For each table, those that must lose their rows earlier."""
     before: dict[type[Model], set[type[Model]]] = {}
     for table in by_table:
@@ -92,13 +118,13 @@ def _earlier(by_table: Mapping[type[Model], Sequence[CompiledStep]]) -> dict[typ
         before[table] |= {other for other in by_table if other is not table and words & _words(by_table[other])}
     names = {table._meta.db_table: table for table in by_table}
     for table, steps in by_table.items():
-        for name in (name for step in steps if step.selection for name in step.selection.tables):
+        for name in (name for step in steps for name in step.tables_read):
             if names.get(name, table) is not table:
                 before[names[name]].add(table)
     return before
 
 
-def _words(steps: Sequence[CompiledStep]) -> set[str]:
+def _words(steps: Sequence[Ordered]) -> set[str]:
     decorrelations = [step.transformation for step in steps if isinstance(step.transformation, Decorrelate)]
     return {step.together for step in decorrelations if step.together is not None}
 
@@ -106,15 +132,14 @@ def _words(steps: Sequence[CompiledStep]) -> set[str]:
 def _read_themselves(tables: Sequence[type[Model]], steps: Sequence[CompiledStep]) -> bool:
     """Whether a row is found by way of another one of its table."""
     names = [table._meta.db_table for table in tables]
-    read = [step.selection.tables for step in steps if step.selection is not None]
-    return any(found.count(name) > 1 for found in read for name in names)
+    return any(step.tables_read.count(name) > 1 for step in steps for name in names)
 
 
 def _referring(table: type[Model]) -> set[type[Model]]:
     return {table_of(relation.model).model for relation in relations_to(table)}
 
 
-def _gives_away(step: CompiledStep) -> bool:
+def _gives_away(step: Ordered) -> bool:
     return isinstance(step.transformation, Decorrelate)
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.core.exceptions import EmptyResultSet
+from django.db import DEFAULT_DB_ALIAS
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import F, Model, Q, QuerySet, Value
 from django.db.models.sql import Query
@@ -50,13 +51,7 @@ class Selection:
     ) -> Selection | None:
         """``names`` are fields or paths of ``model``; a row is meant that any of ``owners`` leads to, or every row without.
         None where the condition can match nothing. With ``distinct``, the same values once, in no order."""
-        # Not a manager: managers may hide rows, and hidden rows are someone's data too.
-        query: QuerySet[Any, Any] = QuerySet(model=model, using=using).filter(
-            functools.reduce(operator.or_, (owned_by(model, path, using=using) for path in owners), Q())
-        )
-        if where is not None:
-            query = query.filter(where)
-        query = query.values_list(*(named(model, name, using=using) for name in names))
+        query = _query(model, names, owners=owners, where=where, using=using)
         query = query.order_by().distinct() if distinct else query.order_by("pk")
         if lock:
             query = query.select_for_update()
@@ -200,6 +195,23 @@ class Selection:
             for row in lists:
                 row[position] = translate(row[position], using)
         return [tuple(row) for row in lists]
+
+
+def _query(
+    model: type[Model], names: Sequence[str], *, owners: Sequence[str], where: Q | None, using: str
+) -> QuerySet[Any, Any]:
+    # Not a manager: managers may hide rows, and hidden rows are someone's data too.
+    query: QuerySet[Any, Any] = QuerySet(model=model, using=using).filter(
+        functools.reduce(operator.or_, (owned_by(model, path, using=using) for path in owners), Q())
+    )
+    if where is not None:
+        query = query.filter(where)
+    return query.values_list(*(named(model, name, using=using) for name in names))
+
+
+def tables_read(model: type[Model], names: Sequence[str], *, owners: Sequence[str], where: Q | None) -> tuple[str, ...]:
+    """The tables that such a selection would read, in any database: nothing is compiled, so none is asked what it can do."""
+    return tuple(_tables_of(_query(model, names, owners=owners, where=where, using=DEFAULT_DB_ALIAS).query))
 
 
 def _tables_of(query: Query) -> Iterator[str]:

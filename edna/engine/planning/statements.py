@@ -81,6 +81,11 @@ class CompiledStep:
         """The table whose rows the step is about; with multi-table inheritance, ``table`` may be a parent's."""
         return table_of(self.transformation.model).model
 
+    @property
+    def tables_read(self) -> tuple[str, ...]:
+        """By the database's names, each as often as the selection reads it."""
+        return self.selection.tables if self.selection is not None else ()
+
 
 @dataclass(frozen=True)
 class Probe:
