@@ -48,6 +48,8 @@ def _is_of_others(disguise: type[Disguise], step: Transformation, read: Read, ch
         return False
     if not read.way and change.step is step and isinstance(step, Modify) and not step.asks_each_owner:
         return False  # which changes each row once
+    if change.emptied and read.wants_empty and not change.step.owners:
+        return False  # a row whose person has gone is one of nobody's now: it is found besides
     mine = ways_to_owners(step)
     return len(mine) > 1 or any(_onward(read.way, owner) != mine[0] for owner in change.owners)
 

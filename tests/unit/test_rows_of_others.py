@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from unittest import mock
 
 import pytest
 from django.db import models
@@ -12,7 +13,7 @@ from django.db.models.functions import Length
 from django.test.utils import isolate_apps
 
 from apps.lobsters_sim.models import Comment, Hat, Message, Story, Tagging, User, Vote
-from edna import Decorrelate, Disguise, Modify, Remove, registry, rows_of_others
+from edna import Decorrelate, Disguise, Modify, Remove, by_value, coverage, registry, rows_of_others
 from edna.spec import Transformation
 
 TITLES = Modify(Story, "user", {"title": "[gone]"})
@@ -137,6 +138,29 @@ def test_a_column_that_the_database_computes_is_any_of_its_row() -> None:
     change = Modify(Headline, "author", {"text": ""})
     assert read(change, Decorrelate(Remark, "author", where=Q(headline__length=3))) == ["where unit_headline.text"]
     assert read(change, Decorrelate(Remark, "author", where=Q(headline__author=3))) == []
+
+
+@isolate_apps("tests.unit")
+def test_rows_of_guests_are_found_also_once_others_have_gone() -> None:
+    """The key to an account is emptied as it goes. Who is named in such a row finds it besides; nobody finds fewer."""
+
+    class Greeting(models.Model):
+        author = models.ForeignKey(User, models.SET_NULL, null=True, related_name="+")
+        email = models.CharField(max_length=50)
+
+        class Meta:
+            app_label = "unit"
+
+    def guests(where: Q) -> list[str]:
+        greetings = coverage.Relation(Greeting, Greeting._meta.get_field("author"), User)
+        with mock.patch.object(coverage, "set_null_relations", return_value=[greetings]):
+            return read(Remove(User), Remove(Greeting, by_value("email", "email"), where))
+
+    assert guests(Q(author=None)) == guests(Q(author__isnull=True, email__contains="@")) == []
+    assert guests(~Q(author__isnull=False)) == []
+    # Who is to be known finds fewer.
+    for where in (Q(author__isnull=False), ~Q(author=None), ~(Q(author=None) | Q(email="")), Q(author=3)):
+        assert "where unit_greeting.author" in guests(where), where
 
 
 def test_the_sentence_names_the_step_and_what_it_reads() -> None:
