@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
 
 import edna
-from edna import Decorrelate, Disguise, Modify
+from edna import Decorrelate, Disguise, Modify, placeholders
 from edna.engine.chunks import everybody
+from edna.engine.disguising import execute as disguising
 from edna.engine.planning import division
 from edna.operations import jobs
 from edna.operations.jobs import JobState
@@ -161,3 +162,127 @@ def test_a_pseudoprincipal_whose_row_is_gone_is_nobody(
     QuerySet(User).filter(pk=row.moderator_id)._raw_delete(using="default")
     everybody_one_by_one()
     assert actions() == {"[gone]"}
+
+
+# Whose first owner takes no turn after all
+
+
+def pair(community: Community) -> tuple[Any, Any]:
+    """Two of the members, with a row of both for each order of them."""
+    _, one, other = community.members
+    Moderation.objects.all().delete()
+    for first, second in ((one, other), (other, one)):
+        Moderation.objects.create(moderator=first.user, user=second.user, action=f"secret of {first.pk}")
+    return one, other
+
+
+@pytest.fixture
+def reword(settings: Any) -> Iterator[None]:
+    settings.EDNA = {**settings.EDNA, "JOB_BATCH": 1}
+    with registering(Reword):
+        yield
+
+
+def everybody_returns(community: Community, before: Any) -> None:
+    for _ in range(2):
+        for member in community.members:
+            for entry in member.history():
+                member.reveal(entry.receipt)
+    assert application_dump() == before
+
+
+@pytest.mark.usefixtures("reword")
+def test_a_row_is_modified_also_if_one_of_its_owners_fails(
+    community: Community, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever's turn comes takes it: it was left to the first owner listed, who failed."""
+    one, _ = pair(community)
+    before, real = application_dump(), disguising.execute
+
+    def execute(plan: Any, **kwargs: Any) -> Any:
+        if any(target.entry.reference == str(one.pk) for target in plan.targets):
+            raise IntegrityError("refused")
+        return real(plan, **kwargs)
+
+    monkeypatch.setattr(disguising, "execute", execute)
+    report = jobs.run(jobs.start(Reword.name).id)
+    assert (report.failed, report.left) == (1, 0)
+    assert actions() == {"[gone]"}
+    monkeypatch.undo()
+    assert jobs.run(jobs.retry(report.id).id).failed == 0
+    assert actions() == {"[gone]"}
+    assert not Moderation.objects.filter(user=one.pk).exists()
+    everybody_returns(community, before)
+
+
+@pytest.mark.usefixtures("reword")
+def test_a_row_is_modified_also_if_one_of_its_owners_has_left_a_pseudoprincipal_in_their_place(
+    community: Community,
+) -> None:
+    """By another disguise, after the list was made: it counted as somebody whose turn had been."""
+    one, _ = pair(community)
+    before = application_dump()
+    job = jobs.start(Reword.name)
+    one.disguise(ANON)
+    assert not Moderation.objects.filter(moderator=one.pk).exists()
+    assert jobs.run(job.id).failed == 0
+    assert actions() == {"[gone]"}
+    everybody_returns(community, before)
+
+
+@pytest.mark.usefixtures("reword")
+def test_a_row_is_modified_also_if_one_of_its_owners_is_left_out(community: Community) -> None:
+    one, _ = pair(community)
+    before = application_dump()
+    jobs.run(jobs.start(Reword.name, but=[one.user]).id)
+    assert actions() == {"[gone]"}
+    everybody_returns(community, before)
+
+
+@pytest.mark.usefixtures("reword")
+@pytest.mark.parametrize("name", [ANON, specs.GDPR])
+def test_a_row_is_modified_also_if_one_of_its_owners_leaves_before_their_part(
+    community: Community, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """Between two parts: the row of both had been left to whoever has gone."""
+    both = pair(community)
+    before = application_dump()
+    monkeypatch.setattr(everybody, "_AT_ONCE", 1)
+    gone: list[int] = []
+
+    def progress(done: int, total: int) -> None:
+        waiting = [each for each in both if not each.history()]
+        if len(waiting) == 1 and not gone:
+            gone.append(waiting[0].pk)
+            waiting[0].disguise(name)
+
+    edna.disguise_all(Reword.name, atomic=False, progress=progress)
+    assert len(gone) == 1
+    assert {*Moderation.objects.values_list("action", flat=True)} <= {"[gone]"}
+    everybody_returns(community, before)
+
+
+class Scramble(Disguise):
+    """What is put there tells nobody that it was."""
+
+    name = "lobsters.scramble"
+    transformations = (
+        Modify(Moderation, BOTH, {"action": placeholders.random_string()}),
+        Decorrelate(Moderation, BOTH),
+    )
+
+
+@pytest.mark.parametrize("leaves", [True, False])
+def test_what_is_drawn_anew_is_put_there_twice_where_nobody_can_tell(
+    community: Community, settings: Any, *, leaves: bool
+) -> None:
+    settings.EDNA = {**settings.EDNA, "JOB_BATCH": 1}
+    one, _ = pair(community)
+    with registering(Scramble):
+        before = application_dump()
+        job = jobs.start(Scramble.name)
+        if leaves:
+            one.disguise(ANON)
+        assert jobs.run(job.id).failed == 0
+        assert not any("secret" in action for action in actions())
+        everybody_returns(community, before)

@@ -40,12 +40,10 @@ def disguise(
     *,
     params: Mapping[str, Any],
     using: str,
-    everybody: bool = False,
     require: Callable[[], object] | None = None,
 ) -> Receipt:
     """Disguise one principal chunk by chunk. ``target`` stays what it was: whom earlier chunks make is not disguised by later ones.
-    ``everybody``: the others are disguised as well. ``require`` is called once the first chunk has locked the account; what it raises,
-    it raises before anything is done.
+    ``require`` is called once the first chunk has locked the account; what it raises, it raises before anything is done.
 
     If it is interrupted, the chunks that are done stay, and can be revealed; doing it again disguises what is left, under the same
     receipt. Should somebody reveal all of it in the meantime, the rest gets a receipt of its own.
@@ -53,7 +51,7 @@ def disguise(
     Raises:
         django.db.IntegrityError: the database refused a chunk several times, with rows read anew each time.
     """
-    return _Disguising(cls, target, params, using, require, everybody=everybody).work()
+    return _Disguising(cls, target, params, using, require).work()
 
 
 class Overseer(Protocol):
@@ -81,16 +79,15 @@ def disguise_one_of_many(
     overseer: Overseer,
     *,
     params: Mapping[str, Any],
-    everybody: bool,
     using: str,
 ) -> bool:
-    """As `disguise`, as long as the overseer lets it go on; whether it has done all. ``everybody``: the others are disguised as well.
+    """As `disguise`, as long as the overseer lets it go on; whether it has done all.
 
     Raises:
         django.db.IntegrityError: as `disguise`.
     """
     try:
-        _Disguising(cls, target, params, using, overseer=overseer, everybody=everybody).work()
+        _Disguising(cls, target, params, using, overseer=overseer).work()
     except (_Pending, PrincipalNotRegistered):
         return False
     return True
@@ -121,7 +118,6 @@ class _Disguising:
     using: str
     require: Callable[[], object] | None = None
     overseer: Overseer | None = None
-    everybody: bool = False
     #: The next one, as far as is known: another process may do the same.
     chunk: Chunk = field(default_factory=lambda: Chunk(Locator.new(), 0))
     finished: dict[type[Model], set[Row]] = field(default_factory=dict)
@@ -184,7 +180,6 @@ class _Disguising:
             params=self.params,
             using=self.using,
             lock=True,
-            first_owner_only=self.everybody,
         )
         return planning.build(
             scope,

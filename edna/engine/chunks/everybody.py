@@ -20,7 +20,7 @@ from edna.engine.disguising import execute as disguising
 from edna.engine.graph.references import without_row
 from edna.engine.planning import plan as planning
 from edna.engine.planning.scope import Scope
-from edna.engine.planning.steps import Plan, Target
+from edna.engine.planning.steps import Plan, Target, Turns
 from edna.records.locator import Receipt
 from edna.spec import Disguise
 
@@ -42,16 +42,23 @@ def disguise_in_one(
     model = registry.principal_model_for(cls)
     receipts: list[Receipt] = []
     everybody = frozenset(references)
+    done: set[str] = set()
+
+    def ask_turns(people: Set[str], pseudoprincipals: Set[str]) -> Turns:
+        # Others are made by nobody else in one transaction.
+        return Turns(was=((people | pseudoprincipals) & done) | (pseudoprincipals - everybody))
+
     together = bool(rows_of_others.readings(cls))
     for part in _batched(references, len(references) if together else _AT_ONCE):
         # Read anew: an earlier batch may have put something into their lists.
         targets = [
-            Target(entry, (entry,), take_part=everybody.intersection)
+            Target(entry, (entry,), ask_turns=ask_turns)
             for entry in store.entries_by_reference(model._meta.label_lower, part, lock=True, using=using)
         ]
         planning.lock_principals(model, targets, using=using)
-        scope = Scope(cls, targets, params=params, using=using, lock=True, first_owner_only=True)
+        scope = Scope(cls, targets, params=params, using=using, lock=True)
         receipts += disguising.execute(planning.build(scope), now=clock.now(), using=using)
+        done.update(part)
         if progress is not None:
             progress(len(receipts), len(references))
     return receipts
@@ -69,7 +76,7 @@ def disguise_in_parts(
     """Each part in a transaction of its own. Who has lost their row or their key meanwhile is left out. Returns the receipts that were not
     handed over: those of parts that are committed, for a part whose commit was refused is done again, and has others."""
     divisible = chunks.are_possible(cls, using=using)
-    work = _Parts(cls, params, hand_over, using, divisible=divisible, taking_part={*references})
+    work = _Parts(cls, params, hand_over, using, divisible=divisible, everybody=frozenset(references))
     receipts: list[Receipt] = []
     done, size = 0, _AT_ONCE
     for batch in _batched(references, _AT_ONCE):
@@ -81,7 +88,7 @@ def disguise_in_parts(
                 part = work.large(part.large)
             if hand_over is None:
                 receipts += part.receipts
-            work.taking_part.difference_update(part.left)
+            work.done.update(part.over - part.left)
             # As many as fit are tried at once, and not everybody again.
             size = max(1, part.done) if part.over < {*some} else min(size * 2, _AT_ONCE)
             waiting, done = [each for each in waiting if each not in part.over], done + part.done
@@ -110,22 +117,21 @@ class _Parts:
     hand_over: HandOver | None
     using: str
     divisible: bool
-    #: References of those whose turn was, or comes.
-    taking_part: set[str]
+    everybody: frozenset[str]
+    #: References of those whose turn was.
+    done: set[str] = field(default_factory=set)
 
     def first_of(self, references: Sequence[str]) -> _Part:
         """Those at the beginning who have no more rows together than a chunk. In the caller's transaction."""
         model = registry.principal_model_for(self.cls)
         entries = store.entries_by_reference(model._meta.label_lower, references, lock=True, using=self.using)
-        targets = [Target(entry, (entry,), take_part=self._take_part) for entry in entries]
+        targets = [Target(entry, (entry,), ask_turns=self._turns) for entry in entries]
         planning.lock_principals(model, targets, using=self.using)
         gone = set(without_row(model, [str(entry.reference) for entry in entries], using=self.using))
         targets = [target for target in targets if target.entry.reference not in gone]
         if not targets:
             return _Part(set(references), left=set(references))
-        plan = plan_for_first(
-            self.cls, targets, params=self.params, everybody=True, divisible=self.divisible, using=self.using
-        )
+        plan = plan_for_first(self.cls, targets, params=self.params, divisible=self.divisible, using=self.using)
         if plan is None:
             return _Part(set(), large=targets[0])
         receipts = disguising.execute(plan, now=clock.now(), using=self.using)
@@ -135,18 +141,16 @@ class _Parts:
         there = {str(target.entry.reference) for target in targets}
         return _Part(set(references) - waiting, done=len(receipts), receipts=receipts, left=set(references) - there)
 
-    def _take_part(self, references: Set[str]) -> Set[str]:
-        """Whose turn was, or comes."""
-        return references & self.taking_part
+    def _turns(self, people: Set[str], pseudoprincipals: Set[str]) -> Turns:
+        """Who was no pseudoprincipal at the beginning was made by this, or by somebody who has left by themselves."""
+        return Turns((people | pseudoprincipals) & self.done, pseudoprincipals - self.everybody)
 
     def large(self, target: Target) -> _Part:
         """One who has more rows, chunk by chunk. Whoever makes a new key between two of them is still the same."""
         label, reference = target.entry.model, str(target.entry.reference)
         chunk_by_chunk = _Chunked(self.cls, label, reference, self.params, self.hand_over, self.using)
         while True:
-            done = chunks.disguise_one_of_many(
-                self.cls, target, chunk_by_chunk, params=self.params, everybody=True, using=self.using
-            )
+            done = chunks.disguise_one_of_many(self.cls, target, chunk_by_chunk, params=self.params, using=self.using)
             now = [] if done else store.entries_by_reference(label, [reference], using=self.using)
             if not now or now[0].public_key == target.entry.public_key:
                 # Somebody else may have removed the account since; what was done of it has its receipt.
@@ -200,12 +204,12 @@ class _Chunked:
 
 
 def plan_for_first(
-    cls: type[Disguise], targets: Sequence[Target], *, params: Params, everybody: bool, divisible: bool, using: str
+    cls: type[Disguise], targets: Sequence[Target], *, params: Params, divisible: bool, using: str
 ) -> Plan | None:
     """For as many of the targets as have no more rows than a chunk, and for the first of them at least; None if there is none, or if
     that one has more, and is ``divisible``."""
     while targets:
-        scope = Scope(cls, targets, params=params, using=using, lock=True, first_owner_only=everybody)
+        scope = Scope(cls, targets, params=params, using=using, lock=True)
         bounded = len(targets) > 1 or (divisible and targets[0].entry.natural)
         plan = planning.build_within(scope, most=conf.chunk_rows() if bounded else None)
         if plan is not None:

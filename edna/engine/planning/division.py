@@ -15,6 +15,8 @@ from dataclasses import replace
 from typing import Any
 
 from edna import json_keys
+from edna.db import rows as raw
+from edna.db.cursors import connection_of
 from edna.db.rows import Row, Table
 from edna.engine.graph.element_joins import elements
 from edna.engine.graph.references import reference_of
@@ -58,7 +60,7 @@ def _fill(step: PlannedStep, selected: Sequence[Row], scope: Scope) -> None:
     rows = _once(step, selected)
     paths = step.transformation.owner_paths if step.transformation else ()
     several = len(set(scope.owners.values())) > 1
-    if not several and not (scope.first_owner_only and len(paths) > 1):
+    if not several and (scope.ask_turns is None or len(paths) == 1):
         step.targets = [0] * len(rows)
     elif len(paths) == 1:
         holders = {row[width] for row in rows}  # many rows, few people
@@ -66,7 +68,7 @@ def _fill(step: PlannedStep, selected: Sequence[Row], scope: Scope) -> None:
         step.targets = [owners[row[width]] for row in rows]
     else:
         end = width + len(paths)
-        owned = _first_owners(rows, [row[width:end] for row in rows], scope)
+        owned = _first_owners(rows, [row[width:end] for row in rows], step, scope)
         rows = [row for row, target in owned if target is not None]
         step.targets = [target for _, target in owned if target is not None]
     step.rows = [row[:width] for row in rows]
@@ -79,12 +81,43 @@ def _fill(step: PlannedStep, selected: Sequence[Row], scope: Scope) -> None:
         ]
 
 
-def _first_owners(rows: Sequence[Row], holders: Sequence[Row], scope: Scope) -> list[tuple[Row, int | None]]:
-    """Each row with the target of the first owner who takes part; with None if that one is in another part of everybody."""
+def _first_owners(
+    rows: Sequence[Row], holders: Sequence[Row], step: PlannedStep, scope: Scope
+) -> list[tuple[Row, int | None]]:
+    """Each row with the target of the first of its owners who are in this plan; with None if it was another one's turn before."""
     named = [[reference_of(scope.model, each) for each in row if each is not None] for row in holders]
-    before = scope.whose_it_is_before({reference for row in named for reference in row})
-    first = [next((each for each in row if each in scope.owners or each in before), None) for row in named]
-    return [(row, None if each is None else scope.owners.get(each)) for row, each in zip(rows, first, strict=True)]
+    done = _done_before(rows, named, step, scope) if scope.ask_turns is not None else ()
+    first = [next((scope.owners[each] for each in row if each in scope.owners), None) for row in named]
+    return [
+        (row, None if place in done else target) for place, (row, target) in enumerate(zip(rows, first, strict=True))
+    ]
+
+
+def _done_before(rows: Sequence[Row], named: Sequence[Sequence[str]], step: PlannedStep, scope: Scope) -> set[int]:
+    """The places of rows that were modified for an owner whose turn was before.
+
+    Nobody is waited for, who may fail, or leave by themselves; where nobody can tell, a row is modified once more. What a step puts into
+    every row tells by itself: where something else stands, it was not put.
+    """
+    put = _put_in_every_row(step, using=scope.using)
+    width, end = len(step.table.key), len(step.columns)
+    asked = [place for place, row in enumerate(rows) if put is None or row[width:end] == put]
+    turns = scope.turns_of({reference for place in asked for reference in named[place]})
+    over = turns.was if put is None else turns.was | turns.may_have_been
+    return {place for place in asked if not over.isdisjoint(named[place])}
+
+
+def _put_in_every_row(step: PlannedStep, *, using: str) -> Row | None:
+    """What stands in the step's columns afterwards; None if that is not the same in all rows."""
+    assert isinstance(step.transformation, Modify)
+    placeholders = step.transformation.placeholders
+    names = step.columns[len(step.table.key) :]
+    if json_keys.any_of(names) or not all(placeholders[name].fixed for name in names):
+        return None
+    connection = connection_of(using)
+    columns = {name: step.table.field(name) for name in names}
+    made = {name: [placeholders[name].make(column, None)] for name, column in columns.items()}
+    return tuple(raw.prepared(column, made[name], connection)[0] for name, column in columns.items())
 
 
 # Rows with several owners

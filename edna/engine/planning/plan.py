@@ -117,7 +117,7 @@ def build_for_everybody(disguise: type[Disguise], *, params: Mapping[str, Any], 
     # Nothing is sealed to them here, so their keys and lists are not read.
     entries = [Entry(0, b"", label, reference, True, b"", None) for reference in sorted(owners - but)]
     targets = [Target(entry, (entry,)) for entry in entries]
-    return build(Scope(disguise, targets, params=params, using=using, first_owner_only=True))
+    return build(Scope(disguise, targets, params=params, using=using))
 
 
 # How

@@ -10,19 +10,15 @@ from typing import Any
 from django.db.models import Model
 
 from edna import registry, store
-from edna.engine.graph.references import key_of, without_row
-from edna.engine.planning.steps import Target
+from edna.engine.graph.references import key_of
+from edna.engine.planning.steps import AskTurns, Target, Turns
 from edna.spec import Disguise
 from edna.store import Entry
 
 
 @dataclass(frozen=True)
 class Scope:
-    """``disguise`` with ``params`` for ``targets``; for everybody at once (to be looked at) where ``everyone`` is set.
-
-    ``first_owner_only`` says that ``targets`` are a part of everybody: a row with several owners is then modified only for the first
-    of them who takes part, in whichever plan they are (`whose_it_is_before`).
-    """
+    """``disguise`` with ``params`` for ``targets``; for everybody at once (to be looked at) where ``everyone`` is set."""
 
     disguise: type[Disguise]
     targets: Sequence[Target]
@@ -31,7 +27,6 @@ class Scope:
     using: str
     lock: bool = False
     everyone: bool = False
-    first_owner_only: bool = False
     #: Entries of others that were read for the plan, locked if it is, by reference: each is read once.
     known: dict[str, Entry] = field(default_factory=dict, repr=False)
 
@@ -50,25 +45,23 @@ class Scope:
             if entry.attached
         }
 
-    def whose_it_is_before(self, references: Set[str]) -> Set[str]:
-        """Of owners who are not in this plan, those in whose turn a row that they own first is modified, or was: whoever takes part.
+    @functools.cached_property
+    def ask_turns(self) -> AskTurns | None:
+        """Where the targets are a part of everybody, who knows of the others; a row of several owners is modified once."""
+        return next((target.ask_turns for target in self.targets if target.ask_turns is not None), None)
 
-        Nobody, if it is somebody without a key, left out, or gone. A pseudoprincipal has taken the place of somebody whose turn it was.
-        """
-        take_part = next((target.take_part for target in self.targets if target.take_part is not None), None)
+    def turns_of(self, references: Set[str]) -> Turns:
+        """Of owners who are not in this plan."""
         others = references - self.owners.keys()
-        if take_part is None or not self.first_owner_only or not others:
-            return frozenset()
+        if self.ask_turns is None or not others:
+            return Turns()
+        entries = {reference: self.known[reference] for reference in others & self.known.keys()}
         if unread := others - self.known.keys():
             read = store.entries_by_reference(self.model._meta.label_lower, unread, using=self.using)
-            entries = {str(entry.reference): entry for entry in read}
-        else:
-            entries = {}
-        entries |= {reference: self.known[reference] for reference in others & self.known.keys()}
+            entries |= {str(entry.reference): entry for entry in read}
         there = {reference for reference, entry in entries.items() if entry.attached}
-        there -= {*without_row(self.model, sorted(there), using=self.using)}
         natural = {reference for reference in there if entries[reference].natural}
-        return there - natural | (take_part(natural) if natural else frozenset())
+        return self.ask_turns(natural, there - natural)
 
     @functools.cached_property
     def keys(self) -> list[Any] | None:

@@ -45,8 +45,16 @@ class Opener(Protocol):
     def open(self, sealed: bytes, *, locator: Locator, kind: BagKind, sequence: int) -> Bag: ...
 
 
-#: Of everybody who is disguised in several plans: which of these references are theirs who take part, too, in another plan.
-TakePart = Callable[[Set[str]], Set[str]]
+@dataclass(frozen=True)
+class Turns:
+    """Of owners who are in no plan with whoever asks: whose turn ``was``, in an earlier plan, and whose ``may_have_been``."""
+
+    was: Set[str] = frozenset()
+    may_have_been: Set[str] = frozenset()
+
+
+#: Of everybody who is disguised in several plans: what is known of these references, of people and of pseudoprincipals.
+AskTurns = Callable[[Set[str], Set[str]], Turns]
 #: Where the keys of a principal's pseudoprincipals lie, and what may open it.
 Speaking = Mapping[Locator, Sequence[Opener]]
 
@@ -62,8 +70,8 @@ class Target:
     owners: tuple[Entry, ...]
     speaking: Speaking = field(default_factory=dict, repr=False)
     needed: frozenset[bytes] = frozenset()
-    #: Of other natural principals; None where there is no other plan.
-    take_part: TakePart | None = field(default=None, repr=False, compare=False)
+    #: None where there is no other plan.
+    ask_turns: AskTurns | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from edna.engine.disguising import execute as disguising
 from edna.engine.graph.references import reference_of, without_row
 from edna.engine.graph.staff import references as staff_of
 from edna.engine.planning import plan as planning
-from edna.engine.planning.steps import Target
+from edna.engine.planning.steps import Target, Turns
 from edna.operations import audit
 from edna.operations.dormancy import dormant_batches
 from edna.operations.store import jobs as store_jobs
@@ -125,8 +125,8 @@ def _disguise(
     using, model = work.using, work.model
     label = model._meta.label_lower
     entries = store.entries_by_reference(label, [item.reference for item in items], using=using, lock=True)
-    take_part = partial(_take_part, work) if work.everybody else None
-    targets = [Target(entry, (entry,), take_part=take_part) for entry in entries]
+    ask_turns = partial(_turns, work) if work.everybody else None
+    targets = [Target(entry, (entry,), ask_turns=ask_turns) for entry in entries]
     planning.lock_principals(model, targets, using=using)
     # After the locks: whoever has paused or cancelled the job meanwhile can rely on it.
     if store_jobs.state_of(work.job, using=using) != store_jobs.RUNNING:
@@ -134,9 +134,7 @@ def _disguise(
     meant = _still_meant(work, [str(entry.reference) for entry in entries])
     targets = [target for target in targets if target.entry.reference in meant]
     people = _rows_of_people(work, meant) if work.schedule else {}
-    plan = plan_for_first(
-        work.disguise, targets, params=work.params, everybody=work.everybody, divisible=divisible, using=using
-    )
+    plan = plan_for_first(work.disguise, targets, params=work.params, divisible=divisible, using=using)
     if plan is None and targets:
         item = next(item for item in items if item.reference == targets[0].entry.reference)
         return Batch(found=1, last=item.id, large=(item, targets[0]))
@@ -170,13 +168,12 @@ def _still_meant(work: Work, references: Sequence[str]) -> set[str]:
     return meant
 
 
-def _take_part(work: Work, references: Set[str]) -> Set[str]:
-    """Of natural principals, who is disguised by the job, too, before or later: who is on its list, and who is not any more. Of whoever was
-    left out as of the staff, who is so now."""
-    if not work.left_out:
-        return references
-    waiting = store_jobs.listed(work.job, references, using=work.using)
-    return waiting | (references - staff_of(work.model, using=work.using))
+def _turns(work: Work, people: Set[str], pseudoprincipals: Set[str]) -> Turns:
+    """Who is not on the list any more may have been disguised, or never was there. Whoever is of the staff now was left out."""
+    asked = people | pseudoprincipals
+    gone = asked - store_jobs.listed(work.job, asked, using=work.using) if asked else asked
+    staff = staff_of(work.model, using=work.using) if work.left_out and not gone.isdisjoint(people) else frozenset()
+    return Turns(may_have_been=gone - staff)
 
 
 def _rows_of_people(work: Work, references: set[str]) -> dict[str, Model]:
@@ -241,7 +238,6 @@ def _disguise_large(large: _Large, claimed: list[Item]) -> Batch:
         large.target,
         large,
         params=work.params,
-        everybody=work.everybody,
         using=work.using,
     )
     return Batch(found=1, done=int(done), last=item.id)
