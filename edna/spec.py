@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Final
 
+from django.conf import settings
 from django.db.models import (
     NOT_PROVIDED,
     BinaryField,
@@ -302,7 +303,8 @@ def filler(values: Mapping[str, Any], field: Field[Any, Any], *, said: str) -> P
 
 def _instant(field: Field[Any, Any]) -> Any:
     if isinstance(field, DateTimeField):
-        return EPOCH
+        # A database takes no time zone of a site that has none.
+        return EPOCH if settings.USE_TZ else EPOCH.replace(tzinfo=None)
     return EPOCH.date() if isinstance(field, DateField) else EPOCH.time()
 
 

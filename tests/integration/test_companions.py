@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -11,6 +12,7 @@ from django.core.checks import run_checks
 from django.core.management import call_command
 from django.db import connection
 from django.db.models import Model
+from django.test import override_settings
 
 import edna
 from edna import Disguise, Modify, Remove
@@ -71,6 +73,14 @@ def test_every_pseudoprincipal_has_its_companions(bea: Person, carl: Person) -> 
     # Drawn for themselves: they say neither whose they are nor which were made together.
     assert keys.isdisjoint(nobody.profile.pk for nobody in made)
     assert all(nobody.profile.pk < 0 for nobody in made)
+
+
+def test_a_site_without_time_zones_makes_them_too(bea: Person) -> None:
+    """There a database refuses a moment with a time zone."""
+    with override_settings(USE_TZ=False, TIME_ZONE="America/New_York"):
+        receipt = bea.disguise("forum.anonymise")
+        assert {nobody.profile.joined_at for nobody in nobodies()} == {datetime.datetime(2000, 1, 1)}
+        assert bea.reveal(receipt).complete
 
 
 @pytest.mark.once
