@@ -178,8 +178,8 @@ def _edits(label: str, keys: Sequence[Any], pages: People) -> list[ShownFields]:
     ]
 
 
-def still_waiting(entry: api.Waiting, pages: People) -> ShownFields:
-    """What ``edna/_waiting.html`` shows of one that was brought back, but not all of it."""
+def still_waiting(entry: api.Waiting, pages: People, *, given_up: Sequence[api.Held] = ()) -> ShownFields:
+    """What ``edna/_waiting.html`` shows of one that was brought back, but not all of it; ``given_up`` was to go, and may be here still."""
     # Of one row two things may be held: the first counts.
     held = {(row.model, str(row.pk)): row for row in reversed(entry.held)}
     account_is_away = any(_is_account(row) for row in held.values())
@@ -203,6 +203,7 @@ def still_waiting(entry: api.Waiting, pages: People) -> ShownFields:
         held=words.who_else_reads(entry.name),
         groups=grouped(rows),
         can_give_up=any(row.can_be_given_up for row in rows),
+        stays_for_others=any((row.model, str(row.pk)) in held for row in given_up),
     )
 
 

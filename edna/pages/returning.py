@@ -169,6 +169,10 @@ class BringBack(KeyPage):
                     return replace(outcome, restored={}, deferred={}, altered={}, dropped={})
         return api.reveal(receipt, unlocked, **options)
 
+    def chosen(self) -> list[api.Held]:
+        """What is to be given up."""
+        return []
+
     def read_by(self, receipt: api.Receipt) -> list[tuple[str, int, str, str]]:
         """How what was brought back was read by an audience meanwhile: name, how many together, month, reason."""
         return inner_door.uses_of(receipt)
@@ -176,7 +180,8 @@ class BringBack(KeyPage):
     def told(self, form: Any, unlocked: api.Unlocked, outcome: api.Outcome) -> HttpResponse:
         """The page with the outcome."""
         receipt = form.cleaned_data["receipt"]
-        waiting = [still_waiting(entry, self.pages) for entry in inner_door.waiting_of(unlocked, receipt)]
+        found, given_up = inner_door.waiting_of(unlocked, receipt), self.chosen()
+        waiting = [still_waiting(entry, self.pages, given_up=given_up) for entry in found]
         taken = names_taken(outcome)
         asked = self.asking(asked=taken, identifier=form.cleaned_data.get("identifier", "")) if taken else None
         overrides = form.overrides()

@@ -148,6 +148,36 @@ def test_what_others_did_is_told_and_given_up(visitor: Visitor, bea: Person) -> 
         assert edna.history(unlocked) == []
 
 
+class ForgetRemarks(edna.Disguise):
+    name = "club.forget-remarks"
+    asks_for_key = False
+    transformations = [edna.Remove(Comment, owner=["author", "note__author"])]
+
+
+def test_what_is_not_given_up_for_others_is_said_and_can_be_deleted(visitor: Visitor, bea: Person) -> None:
+    """Two have put a remark away, and the note below which it stood is gone: neither of them can bring it back, nor give it up."""
+    carl = join("carl")
+    note = Note.objects.create(author=carl.user, text="of carl")
+    Comment.objects.create(author=bea.user, note=note, text="bea to carl")
+    with registering(ForgetRemarks):
+        receipts = [each.disguise(ForgetRemarks.name) for each in (bea, carl)]
+        note.delete()
+        for each, receipt in zip((bea, carl), receipts, strict=True):
+            assert not each.reveal(receipt).complete
+        visitor.open("/privacy/hidden/")
+        assert "it may come back with them" not in visitor.press("Show it", password=PASSWORD)
+        boxes = re.findall(r'name="row" value="([^"]+)"', visitor.response.content.decode())
+        visitor.press("Give up what is ticked …", row=boxes)
+        page = visitor.press("Give it up for good", password=PASSWORD, final="on")
+        assert "Some of it is other people’s, too, and is not given up for them: it may come back with them." in page
+        assert "Forget remarks" in visitor.press("Delete it for good …")
+        assert "It is done." in visitor.press("Delete for good", phrase="delete for good", password=PASSWORD)
+        with bea.unlock() as unlocked:
+            assert edna.history(unlocked) == []
+        with carl.unlock() as unlocked:
+            assert len(edna.history(unlocked)) == 1
+
+
 def test_what_only_a_later_one_brings_back_is_not_called_back(visitor: Visitor, bea: Person) -> None:
     receipt = edna.disguise("club.disown-remarks", bea.user)
     with bea.unlock() as unlocked:
