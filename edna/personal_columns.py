@@ -86,6 +86,8 @@ _WORDS_NEAR_A_PERSON: Final[dict[Looks, str]] = {
     Looks.TEXT: "title subject bio about signature note notes comment comments remark remarks message body text description reason "
     "object_repr",
 }
+#: Several people in one column, each by an address.
+_LISTS: Final = "cc bcc cc_list recipients emails mails email_list mail_list mailing_list watchers subscribers"
 #: What opens an account besides, in whatever table it stands.
 _OPENS_AN_ACCOUNT: Final = (
     "passwd passphrase passcode pin otp totp hotp seed credential credentials private_key signing_key encryption_key access_key auth_key "
@@ -114,6 +116,13 @@ def looks(field: Field[Any, Any], *, link: str = "") -> Looks | None:
 def says_who(field: Field[Any, Any], *, link: str = "") -> bool:
     """Whether it looks like something by which somebody is known or reached."""
     return looks(field, link=link) in SAYS_WHO
+
+
+def lists_people(field: Field[Any, Any]) -> bool:
+    """Whether it looks as if several people stood in it, in a JSON list or a text with commas."""
+    return isinstance(field, TextField | JSONField | CharField) and not (
+        isinstance(field, FileField | EmailField) or field.choices or not _has_any(_words(field.name), _LISTS)
+    )
 
 
 def way_to_a_person(model: type[Model]) -> str | None:

@@ -33,7 +33,7 @@ _WORDS: Final = {
     Kind.LOG: {"log", "logs", "history", "historical", "audit", "activity", "action", "trail"},
 }
 #: Half of a login, or a link in a mail: a token, where it has a column for one.
-_HALVES: Final = {"grant", "grants", "confirmation", "verification"}
+_HALVES: Final = {"grant", "grants", "confirmation", "verification", "activation"}
 _CODES: Final = {"code", "key", "token", "secret"}
 #: What somebody has, beside a password, to show who they are.
 _FACTORS: Final = {"device", "authenticator"}

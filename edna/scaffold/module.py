@@ -21,7 +21,7 @@ from edna.scaffold.columns import Filling, filling_of
 from edna.scaffold.comments import comments_on, what_stays
 from edna.scaffold.draft import Draft, behind
 from edna.scaffold.meanwhile import acceptable
-from edna.scaffold.rows_by_value import Named, by_name_alone, without_account
+from edna.scaffold.rows_by_value import Named, by_name_alone, in_lists, without_account
 from edna.spec import Remove
 
 #: What most formatters break lines at.
@@ -172,6 +172,12 @@ def _disguise(draft: Draft, class_name: str) -> str:
             'or another step with owner=edna.by_value("column", "column of the account").'
         )
         lines += [line for each in unowned for line in _pasted(each)]
+    if lists := in_lists(draft) if _removes_account(draft) else []:
+        lines += _comment(
+            "Decide: several people may stand in each of these, by their addresses. If they do, add what stands below it: of a list, each "
+            "has their own element alone."
+        )
+        lines += [line for each in lists for line in _pasted(each)]
     if given_up := acceptable(draft):
         lines += _comment(
             "Decide: your site may delete these rows, or what they refer to, while the person is away. What was to come back into them is "

@@ -11,16 +11,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.core.exceptions import FieldDoesNotExist
-from django.db.models import Field, Model, Q
+from django.db.models import Field, JSONField, Model, Q
 
-from edna import personal_columns
+from edna import personal_columns, placeholders
 from edna.coverage import in_key, relations_to, tables_of_object
+from edna.json_keys import BETWEEN, EACH
 from edna.personal_columns import Looks
 from edna.remedies import is_of_principals
 from edna.scaffold.columns import emptying
 from edna.scaffold.draft import Draft, behind
 from edna.spec import NOTHING, Modify, Remove
-from edna.value_owners import by_value, is_text
+from edna.value_owners import by_element, by_value, is_text
 
 #: In the name of a column that holds what people log in with.
 _LOGIN = {"user", "username", "login", "author", "member"}
@@ -54,6 +55,20 @@ def _step(model: type[Model], told: list[Field[Any, Any]], owner: str) -> Remove
         return Remove(model, owner)
     values = {each.name: value for each in told if (value := emptying(each)) is not NOTHING}
     return Modify(model, owner, set=values) if values else None
+
+
+def in_lists(draft: Draft) -> list[Named]:
+    """Columns with a list of people, in rows of anybody: each has an element of it, and leaves the others theirs."""
+    theirs = _address(draft.principal)
+    principal = draft.principal if len(draft.principals) > 1 else None
+    found: list[Named] = []
+    for column in (each for model in personal_columns.tables() for each in model._meta.local_concrete_fields):
+        if theirs is not None and personal_columns.lists_people(column) and not in_key(column):
+            place = f"{column.name}{BETWEEN}{EACH}"
+            value = None if isinstance(column, JSONField) else placeholders.random_email()
+            owner = by_element(place, theirs, principal=principal)
+            found.append(Named(column.model, [column.name], Modify(column.model, owner, set={place: value})))
+    return found
 
 
 def without_account(draft: Draft) -> list[Named]:
@@ -94,10 +109,19 @@ def _same(principal: type[Model], column: Field[Any, Any], looks: Looks) -> str 
     """The column of the account that says what this one says."""
     fields = {each.name: each for each in principal._meta.local_concrete_fields if is_text(each)}
     if looks is Looks.EMAIL:
-        name = getattr(principal, "EMAIL_FIELD", "email")
-        addresses = [each.name for each in fields.values() if personal_columns.looks(each) is Looks.EMAIL]
-        return name if name in addresses else next(iter(addresses), None)
+        return _address(principal)
     login = getattr(principal, "USERNAME_FIELD", "")
     if login in fields and _LOGIN.intersection(column.name.lower().split("_")):
         return str(login)
     return column.name if column.name in fields else None
+
+
+def _address(principal: type[Model]) -> str | None:
+    """The column by which the account is written to."""
+    addresses = [
+        each.name
+        for each in principal._meta.local_concrete_fields
+        if is_text(each) and personal_columns.looks(each) is Looks.EMAIL
+    ]
+    name = getattr(principal, "EMAIL_FIELD", "email")
+    return name if name in addresses else next(iter(addresses), None)

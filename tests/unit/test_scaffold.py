@@ -105,6 +105,7 @@ def test_each_kind_of_table_has_its_step_and_its_reason(write: Write) -> None:
         'Remove(ActivityLog, owner="patron")': "Log: what this person did.",
         'Remove(ReadingToken, owner="patron", returning=edna.NOTHING)': "Token: whoever has it can act as this person.",
         'Remove(AddressConfirmation, owner="patron", returning=edna.NOTHING)': "Token: ",
+        'Remove(PatronActivation, owner="patron", returning=edna.NOTHING)': "Token: ",
         'Remove(CodeToken, owner="device__patron")': "Second factor: it goes and comes back with its CodeDevice.",
         'Remove(ResearchGrant, owner="patron")': "Cascade: it goes with the account.",
         'Remove(Team.members.through, owner="patron", returning=edna.NOTHING)': "Through table: Team.members. It looks like rights.",
@@ -152,6 +153,15 @@ def test_what_no_key_ties_to_a_person_is_listed_by_what_it_says(write: Write) ->
     assert said not in write(None, "draft_app.Patron", applications=["draft_app"])
 
 
+def test_lists_of_several_people_in_one_column_are_listed(write: Write) -> None:
+    """Each has an element of them, in rows of everybody; no key says so."""
+    text = write(*LIBRARY)
+    assert "    #   draft_app.MailSettings (cc_list)\n" in text
+    assert "    #   draft_app.MailSettings (watchers)\n" in text
+    assert '    #           owner=edna.by_element("cc_list__*", "email"),\n' in text
+    assert "draft_app.MailSettings (" not in write(None, "draft_app.Patron", applications=["draft_app"])
+
+
 def test_steps_in_comments_can_be_pasted(write: Write) -> None:
     """Rows of guests, who have no account, and tables that no key ties to one, by what the account has, too."""
     text = write(*LIBRARY)
@@ -161,6 +171,7 @@ def test_steps_in_comments_can_be_pasted(write: Write) -> None:
     assert 'owner=edna.by_value("author_email", "email")' in steps
     assert "where=Q(patron=None)" in steps
     assert 'Remove(LetterDrawer, owner=edna.by_value("email", "email")),' in steps
+    assert 'owner=edna.by_element("watchers__*", "email"), set={"watchers__*": None}' in " ".join(steps.split())
     module = text.replace("transformations = [", f"transformations = [{steps}", 1)
     said = run_module("\n".join([*imports, module]))
     # Who may own an address, and an index: what the person who pastes them decides.

@@ -132,6 +132,23 @@ class AddressConfirmation(Table):
     key = models.CharField(max_length=40)
 
 
+class PatronActivation(Table):
+    """Until somebody has followed the link in a mail."""
+
+    patron = models.ForeignKey(Patron, models.CASCADE)
+    activation_key = models.CharField(max_length=40)
+
+
+class MailSettings(Table):
+    """To whom a letter goes: several in one column."""
+
+    title = models.CharField(max_length=40)
+    cc_list = models.TextField(default="")
+    watchers = models.JSONField(default=list)
+    recipients = models.ManyToManyField(Patron, related_name="letters")
+    cc = models.BooleanField(default=False)
+
+
 class CodeDevice(Table):
     patron = models.ForeignKey(Patron, models.CASCADE)
 
