@@ -60,7 +60,7 @@ class AskForm(forms.Form):
 
     def __init__(self, *args: Any, pages: People, **options: Any) -> None:
         super().__init__(*args, **options)
-        self.fields["identifier"].label = name_of_identifier(pages.model)
+        self.fields["identifier"].label = name_of_identifier(pages)
 
 
 class RequestForm(AskForm):

@@ -144,7 +144,8 @@ class _Request(GuardiansPage, FormPage):
 
     def get_initial(self) -> dict[str, Any]:
         user: Any = self.request.user
-        return {**super().get_initial(), **({"identifier": user.get_username()} if user.is_authenticated else {})}
+        named = {"identifier": self.pages.login_name_of(user)} if user.is_authenticated else {}
+        return {**super().get_initial(), **named}
 
     def explain(self, error: EdnaError) -> str:
         if isinstance(error, WrongCredentials):

@@ -172,7 +172,7 @@ class Page(TemplateResponseMixin, ContextMixin, View):
                 "may_have_passkey": self.may_have_passkey,
                 "base_template_name": self.pages.base_template_name,
                 "logged_in": self.request.user.is_authenticated,
-                "username": self.request.user.get_username(),
+                "username": self.pages.login_name_of(self.request.user),
                 **self.pages.context(self.request),
                 **kwargs,
             }

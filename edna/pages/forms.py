@@ -96,7 +96,7 @@ class KeyForm(forms.Form):
         if not self.pages.asks_for_name(self.user):
             del self.fields["identifier"]
         else:
-            self.fields["identifier"].label = name_of_identifier(self.pages.model)
+            self.fields["identifier"].label = name_of_identifier(self.pages)
         if conf.custody() != "server":
             password = self.fields["password"]
             password.label = gettext("The password of your key")
@@ -153,8 +153,9 @@ class KeyForm(forms.Form):
         for name in self.other_ways:
             if data.get(name):
                 return {name: data[name].strip()}
-        username = data["identifier"] if "identifier" in self.fields else self.user.get_username()
-        return {"password": data["password"], "identifier": self.pages.identifier(username)}
+        asks = "identifier" in self.fields
+        identifier = self.pages.identifier(data["identifier"]) if asks else self.pages.identifier_of(self.user)
+        return {"password": data["password"], "identifier": identifier}
 
 
 class ReceiptsForm(KeyForm):
@@ -183,10 +184,11 @@ class ReceiptsForm(KeyForm):
         return {**super().credentials(), "receipts": self.cleaned_data.get("receipts", [])}
 
 
-def name_of_identifier(model: Any) -> str:
-    """What people of this model log in with: "Username", "Email address"."""
+def name_of_identifier(pages: People) -> str:
+    """What people of these pages log in with: "Username", "Email address"."""
+    model: Any = pages.model
     try:
-        field: Any = model._meta.get_field(model.USERNAME_FIELD)
+        field: Any = model._meta.get_field(pages.login_field or model.USERNAME_FIELD)
     except (AttributeError, FieldDoesNotExist):
         return gettext("User name")
     return capfirst(str(field.verbose_name))

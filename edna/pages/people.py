@@ -51,6 +51,8 @@ class People:
     user_model: type[Model] | str | None = None
     #: An address, or the name of one; None: `LOGIN_URL`.
     login_url: str | None = None
+    #: The column by which people log in: ``"email"``. Empty: the `USERNAME_FIELD` of their model.
+    login_field: str = ""
     #: Where who has disowned a row changes it: by the label of its model, the name of an address that takes its ``pk`` (`EditDisowned`).
     edits: Mapping[str, str] = {}
     #: The frame, with the blocks ``title`` and ``edna``.
@@ -126,7 +128,13 @@ class People:
         return username
 
     def identifier_of(self, account: Any) -> str:
-        return self.identifier(str(account.get_username()))
+        return self.identifier(self.login_name_of(account))
+
+    def login_name_of(self, account: Any) -> str:
+        """What somebody types to log in; empty for who is not logged in."""
+        if self.login_field and account.is_authenticated:
+            return str(getattr(account, self.login_field))
+        return str(account.get_username())
 
     def asks_for_name(self, user: Any) -> bool:
         """Whether somebody types what they log in with, beside a password."""

@@ -202,7 +202,7 @@ class BringBack(KeyPage):
             form=asked,
             taken_too=[Shown(value) for value in taken_too],
             account_is_back=account is not None and not self.request.user.is_authenticated,
-            called=Shown(account.get_username() if hasattr(account, "get_username") else ""),
+            called=Shown(self.pages.login_name_of(account) if hasattr(account, "get_username") else ""),
             replaced=bool(overrides),
             by_password=bool(form.cleaned_data["password"] or self.slots_replaced),
             hands=BringBack.hands,

@@ -67,7 +67,7 @@ class ShowsCode(Page):
             "edna/recovery_code.html",
             title=gettext_lazy("Your recovery code"),
             code=code,
-            whose=request.user.get_username() if request.user.is_authenticated else "",
+            whose=self.pages.login_name_of(request.user),
             site=request.get_host(),
             **{"is_replaced": False, "password_is_set": False, **context},
         )

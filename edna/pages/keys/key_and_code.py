@@ -116,7 +116,7 @@ class RecoveryCode(ShowsCode, KeyPage):
 
     def download(self, code: api.RecoveryCode) -> HttpResponse:
         text = gettext("Recovery code of %(name)s for %(site)s") % {
-            "name": self.request.user.get_username(),
+            "name": self.pages.login_name_of(self.request.user),
             "site": self.request.get_host(),
         }
         return HttpResponse(
