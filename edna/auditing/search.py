@@ -17,7 +17,7 @@ from django.db.models import FileField
 
 from edna import json_keys, registry
 from edna.auditing import reading
-from edna.auditing.matching import Index, folded, needle
+from edna.auditing.matching import Index, folded, leaves, needle
 from edna.auditing.values import Value, Values, as_key, known_by
 
 #: No two people have one: in whatever row it stands, even one that says of nobody whose it is, it is this person's.
@@ -166,11 +166,13 @@ class _Search:
         return all(each.table and each.table not in self._own_tables for each in origins)
 
     def _begins_with(self, value: Any, number: int) -> bool:
-        """Whether it is the same value, or begins as one that is too long to be looked for as a whole."""
+        """Whether it is the same value, or of a document one that is, or begins as one that is too long to be looked for as a whole."""
         wanted = self._needles[number]
         same = {folded(each.text) for each in self._values.by_needle[wanted]}
-        text = folded(value) if isinstance(value, str) else ""
-        return text in same or (needle(text) == wanted and not any(each.endswith(wanted) for each in same))
+        texts = {folded(each) for each in leaves(value)}
+        if texts & same:
+            return True
+        return any(needle(each) == wanted for each in texts) and not any(each.endswith(wanted) for each in same)
 
     def _told(self, table: str, key: tuple[str, ...]) -> str:
         """A key of numbers. One of text is a name, perhaps, or opens a session."""

@@ -131,6 +131,21 @@ def test_what_somebody_else_has_in_the_same_column_is_told_apart(bea: Student) -
 
 
 @pytest.mark.once
+def test_what_stands_in_a_document_of_somebody_else_in_the_same_column_is_told_apart(bea: Student) -> None:
+    """Documents have many words in common: `{"method": "GET"}`."""
+    hers = {"method": "Through the harbour", "to": "https://bea.example/hook"}
+    for email, document in ((EMAIL, hers), ("carl@example.org", {**hers, "to": "https://carl.example/"})):
+        Answer.objects.filter(author__email=email).update(text=json.dumps(document))
+    found = search(planned(bea))
+    assert found.certain == []
+    assert [place.name for place in found.shared] == ["websubmit_answer.text"]
+    Answer.objects.filter(author__email="carl@example.org").update(text=json.dumps({"quoted": hers["to"]}))
+    assert [place.name for place in search(planned(bea)).shared] == ["websubmit_answer.text"]
+    Answer.objects.filter(author__email="carl@example.org").update(text=json.dumps({"quoted": f"See {hers['to']}."}))
+    assert [place.name for place in search(planned(bea)).certain] == ["websubmit_answer.text"]
+
+
+@pytest.mark.once
 def test_an_address_is_nobody_else_s_wherever_it_stands(bea: Student) -> None:
     """A guest's row says of nobody whose it is, and has it in the same column."""
     Answer.objects.filter(author__email__in=[EMAIL, "carl@example.org"]).update(text="bea@work.example")
