@@ -72,6 +72,8 @@ _WORDS: Final[dict[Looks, str]] = {
     Looks.NAME: "username user_name login nickname nick screen_name display_name displayname full_name fullname real_name realname "
     "first_name firstname last_name lastname given_name family_name middle_name surname maiden_name unaccented_name legal_name",
 }
+#: Behind "mail" these say of something else that it is about mails.
+_ABOUT_MAIL: Final = {"domain", "domains", "host", "server", "backend", "provider", "template", "subject"}
 #: As many as write "name" behind one of these mean a person's.
 _PEOPLE: Final = (
     "author user poster sender recipient customer contact owner creator reporter submitter editor member person guest visitor client "
@@ -164,7 +166,9 @@ def _by_itself(field: Field[Any, Any], link: str) -> Looks | None:
         return None
     if words[-1] == "name" and _has_any(words[:-1], f"{_PEOPLE} {link}"):
         return Looks.NAME
-    return next((kind for kind, names in _WORDS.items() if _has_any(words, names)), None)
+    about_mail = words[-1] in _ABOUT_MAIL
+    kinds = (kind for kind, names in _WORDS.items() if _has_any(words, names))
+    return next((kind for kind in kinds if not (kind is Looks.EMAIL and about_mail)), None)
 
 
 def _near_a_person(field: Field[Any, Any], words: tuple[str, ...]) -> Looks | None:

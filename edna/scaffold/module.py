@@ -192,13 +192,16 @@ def _disguise(draft: Draft, class_name: str) -> str:
 
 
 def _pasted(named: Named) -> list[str]:
-    """What a table says, and the step with the line that imports its model, to paste."""
+    """What a table says, and the steps with the lines that import their models, to paste."""
     lines = _comment(f"{named.model._meta.label} ({', '.join(named.columns)})", hanging=2)
-    if named.step is not None:
-        step = written_step(named.step)
-        code = [written_import(named.model), *_imports_of(step), *_exploded(step, indent=_PASTED)]
-        lines += [f"    #       {line.removeprefix(' ' * _PASTED)}" for line in code]
-    return lines
+    imports: list[str] = []
+    steps: list[str] = []
+    for each in named.steps:
+        step = written_step(each)
+        imports += [written_import(each.model), *_imports_of(step)]
+        steps += _exploded(step, indent=_PASTED)
+    code = [*dict.fromkeys(imports), *steps]
+    return lines + [f"    #       {line.removeprefix(' ' * _PASTED)}" for line in code]
 
 
 def _imports_of(step: str) -> list[str]:

@@ -17,7 +17,7 @@ from edna import personal_columns, placeholders
 from edna.coverage import in_key, relations_to, tables_of_object
 from edna.json_keys import BETWEEN, EACH
 from edna.personal_columns import Looks
-from edna.remedies import is_of_principals
+from edna.remedies import Step, gaps, is_of_principals, with_steps
 from edna.scaffold.columns import emptying
 from edna.scaffold.draft import Draft, behind
 from edna.spec import NOTHING, Modify, Remove
@@ -29,11 +29,11 @@ _LOGIN = {"user", "username", "login", "author", "member"}
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A table, the columns that look as if they said who somebody is, and the step that takes its rows along, if one can be told."""
+    """A table, the columns that look as if they said who somebody is, and the steps that take its rows along, if these can be told."""
 
     model: type[Model]
     columns: list[str]
-    step: Remove | Modify | None
+    steps: list[Step]
 
 
 def by_name_alone(draft: Draft) -> list[Named]:
@@ -45,16 +45,20 @@ def by_name_alone(draft: Draft) -> list[Named]:
             continue
         if told := [each for each in model._meta.concrete_fields if personal_columns.says_who(each)]:
             owner = _owner(draft, told)
-            found.append(Named(model, [each.name for each in told], _step(model, told, owner) if owner else None))
+            found.append(Named(model, [each.name for each in told], _steps(draft, model, told, owner) if owner else []))
     return found
 
 
-def _step(model: type[Model], told: list[Field[Any, Any]], owner: str) -> Remove | Modify | None:
-    """The rows go, unless others refer to them."""
+def _steps(draft: Draft, model: type[Model], told: list[Field[Any, Any]], owner: str) -> list[Step]:
+    """The rows go, unless others refer to them. If the key itself names somebody, so does what refers to it: both go."""
     if not any(not each.is_set_by_django for table in tables_of_object(model) for each in relations_to(table)):
-        return Remove(model, owner)
+        return [Remove(model, owner)]
+    if any(in_key(each) for each in told):
+        gone = Remove(model, owner)
+        supposed = with_steps(draft.as_disguise(), [gone])
+        return [gone, *(step for gap in gaps(supposed, principals=draft.principals) for step in gap.steps)]
     values = {each.name: value for each in told if (value := emptying(each)) is not NOTHING}
-    return Modify(model, owner, set=values) if values else None
+    return [Modify(model, owner, set=values)] if values else []
 
 
 def in_lists(draft: Draft) -> list[Named]:
@@ -67,7 +71,7 @@ def in_lists(draft: Draft) -> list[Named]:
             place = f"{column.name}{BETWEEN}{EACH}"
             value = None if isinstance(column, JSONField) else placeholders.random_email()
             owner = by_element(place, theirs, principal=principal)
-            found.append(Named(column.model, [column.name], Modify(column.model, owner, set={place: value})))
+            found.append(Named(column.model, [column.name], [Modify(column.model, owner, set={place: value})]))
     return found
 
 
@@ -90,7 +94,7 @@ def without_account(draft: Draft) -> list[Named]:
         told = [each for each in step.model._meta.concrete_fields if personal_columns.says_who(each, link=link.name)]
         if owner := _owner(draft, told):
             guests = dataclasses.replace(step, owner=owner, where=Q(**{link.name: None}))
-            found.append(Named(step.model, [each.name for each in told], guests))
+            found.append(Named(step.model, [each.name for each in told], [guests]))
     return found
 
 

@@ -172,6 +172,11 @@ def test_steps_in_comments_can_be_pasted(write: Write) -> None:
     assert "where=Q(patron=None)" in steps
     assert 'Remove(LetterDrawer, owner=edna.by_value("email", "email")),' in steps
     assert 'owner=edna.by_element("watchers__*", "email"), set={"watchers__*": None}' in " ".join(steps.split())
+    # A key cannot be emptied: the row goes, and what refers to it.
+    assert "    #   draft_app.Correspondent (address)\n" in text
+    assert 'Remove(Correspondent, owner=edna.by_value("address", "email")),' in steps
+    assert 'Remove(Letter, owner=edna.by_value("correspondent__address", "email")),' in steps
+    assert 'owner=edna.by_value("letter__correspondent__address", "email")' in steps
     module = text.replace("transformations = [", f"transformations = [{steps}", 1)
     said = run_module("\n".join([*imports, module]))
     # Who may own an address, and an index: what the person who pastes them decides.

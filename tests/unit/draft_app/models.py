@@ -190,6 +190,22 @@ class LetterDrawer(Table):
     email = models.EmailField()
 
 
+class Correspondent(Table):
+    """Known by the address, which is the key."""
+
+    address = models.EmailField(primary_key=True)
+    mail_domain = models.CharField(max_length=60)
+
+
+class Letter(Table):
+    correspondent = models.ForeignKey(Correspondent, models.CASCADE)
+    text = models.TextField()
+
+
+class Enclosure(Table):
+    letter = models.ForeignKey(Letter, models.CASCADE)
+
+
 class Pass(Table):
     """Who may do what with which row."""
 
