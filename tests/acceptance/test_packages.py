@@ -50,7 +50,6 @@ DASHBOARD_APPS = "reports users orders catalogue offers partners pages ranges re
 INSTALLED_APPS += [f"oscar.apps.dashboard.{name}.apps.{name.title()}DashboardConfig" for name in DASHBOARD_APPS.split()]
 INSTALLED_APPS += ["widget_tweaks", "haystack", "treebeard", "django_tables2", "edna", "privacy"]
 HAYSTACK_CONNECTIONS = {"default": {"ENGINE": "haystack.backends.simple_backend.SimpleEngine"}}
-SILENCED_SYSTEM_CHECKS = ["edna.W131"]
 """
 BOARD = """
 INSTALLED_APPS += ["mptt", "haystack", "widget_tweaks", "machina", "machina.apps.forum"]
@@ -69,7 +68,6 @@ INSTALLED_APPS += ["allauth", *(f"allauth.{name}" for name in ("account", "socia
 INSTALLED_APPS += ["oauth2_provider", "rest_framework", "rest_framework.authtoken", "edna", "privacy"]
 MIDDLEWARE += ["allauth.account.middleware.AccountMiddleware"]
 LANGUAGES, LANGUAGE_CODE = [("en", "English")], "en"
-SILENCED_SYSTEM_CHECKS = ["edna.W131"]
 CMS_CONFIRM_VERSION4, CMS_TEMPLATES, X_FRAME_OPTIONS = True, [("page.html", "Page")], "SAMEORIGIN"
 TEMPLATES[0]["DIRS"] = ["templates"]
 processors = TEMPLATES[0]["OPTIONS"]["context_processors"]
