@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 from django.db import connection, transaction
+from django.db.models import Manager
 
 import edna
 from edna import signals
+from edna.engine.bags import ownership
 from edna.errors import CapabilityClosed, NotYours, SpecError
 from edna.testing import Person, application_dump
 from tests.installed import installed, registered
@@ -178,6 +180,50 @@ class TestRights:
         gone = desk.Letter.objects.get(pk=mine.pk)
         desk.Letter.objects.filter(pk=mine.pk).delete()
         assert voice(bea, gone) is None
+
+    @pytest.mark.once
+    def test_the_query_for_the_owner_of_a_row_is_built_once(
+        self, desk: Any, bea: Person, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Building it takes several times as long as asking it."""
+        letters = [desk.Letter.objects.create(author=bea.user) for _ in range(2)]
+        bea.disguise("desk.unsign")
+        first = voice(bea, letters[0])
+        built: list[Any] = []
+        build = ownership._query_of_holders
+        monkeypatch.setattr(
+            ownership, "_query_of_holders", lambda *args, **kwargs: built.append(args) or build(*args, **kwargs)
+        )
+        second = voice(bea, letters[1])
+        assert None not in (first, second)
+        assert first != second
+        assert built == []
+
+    @pytest.mark.once
+    def test_a_manager_that_adds_something_is_asked_each_time(
+        self, desk: Any, bea: Person, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Whom it shows may depend on more than the key: on the tenant, say, of the request."""
+        letter = desk.Letter.objects.create(author=bea.user)
+        bea.disguise("desk.unsign")
+        shown: list[bool] = [False]
+
+        class OfTheTenant(Manager[Any]):
+            def get_queryset(self) -> Any:
+                rows = super().get_queryset()
+                return rows if shown[0] else rows.none()
+
+        manager = OfTheTenant()
+        manager.model = desk.Writer
+        monkeypatch.setitem(desk.Writer._meta.__dict__, "base_manager", manager)
+        ownership._sql_of_holders.cache_clear()
+        try:
+            hidden = voice(bea, letter)
+            shown[0] = True
+            assert hidden is None
+            assert voice(bea, letter) is not None
+        finally:
+            ownership._sql_of_holders.cache_clear()
 
     @pytest.mark.once
     def test_at_any_depth(self, desk: Any, bea: Person, carl: Person) -> None:

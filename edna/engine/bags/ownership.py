@@ -6,18 +6,22 @@ A foreign key that merely mentions a principal (who moderated it, who is quoted)
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, Final
 
 from django.core.exceptions import FieldDoesNotExist
-from django.db.models import ForeignKey, Model, Q, QuerySet
+from django.db.models import CompositePrimaryKey, ForeignKey, Manager, Model, Q, QuerySet
+from django.db.models.expressions import RawSQL
 
 from edna import registry
 from edna.coverage import same_table
+from edna.db.cursors import connection_of
 from edna.errors import SpecError
 from edna.spec import Disguise, Param
 from edna.value_owners import element_of, is_by_value
 
+#: Stands for the key in a query that is built once.
+_KEY: Final = "key"
 #: Of a principal model, the primary keys of those for whom somebody speaks.
 Voices = Callable[[type[Model]], list[Any]]
 
@@ -37,18 +41,37 @@ def spoken_for(obj: Model, voices: Voices, *, owner: str | None, using: str) -> 
         mine = set(voices(model)) if model is not None else set()
         if model is None or not mine or obj.pk is None:
             continue
-        # Not a manager: managers may hide rows, and a hidden row is its owner's, too.
-        rows: QuerySet[Any, Any] = QuerySet(model=type(obj), using=using).filter(pk=obj.pk)
-        # One statement for both: somebody's reveal, in another tab say, may just have taken the pseudoprincipal away, and who is not
-        # there owns nothing any more.
-        holders: QuerySet[Any, Any] = model._base_manager.using(using).filter(
-            pk__in=rows.values(f"{path}__pk" if path else "pk")
-        )
-        for holder in holders:
+        for holder in _holders(type(obj), obj.pk, path, model, using=using):
             if holder.pk in mine:
-                found: Model = holder
-                return found
+                return holder
     return None
+
+
+def _holders(of: type[Model], key: Any, path: str, model: type[Model], *, using: str) -> Iterable[Model]:
+    """Those of ``model`` to whom the path leads from the row with this key."""
+    sql = _sql_of_holders(of, path, model, using)
+    if sql is None:
+        return _query_of_holders(of, key, path, model, using=using)
+    return model._base_manager.using(using).raw(sql, [of._meta.pk.get_db_prep_value(key, connection_of(using))])
+
+
+def _query_of_holders(of: type[Model], key: Any, path: str, model: type[Model], *, using: str) -> QuerySet[Any, Any]:
+    # Not a manager: managers may hide rows, and a hidden row is its owner's, too.
+    rows: QuerySet[Any, Any] = QuerySet(model=of, using=using).filter(pk=key)
+    # One statement for both: somebody's reveal, in another tab say, may just have taken the pseudoprincipal away, and who is not
+    # there owns nothing any more.
+    return model._base_manager.using(using).filter(pk__in=rows.values(f"{path}__pk" if path else "pk"))
+
+
+@functools.lru_cache(maxsize=1024)
+def _sql_of_holders(of: type[Model], path: str, model: type[Model], using: str) -> str | None:
+    """The query with a place for the key, as building it takes several times as long as asking it. None of a key of several columns, and
+    of a manager that adds something of its own: its rows, or what they depend on, may be others next time."""
+    if isinstance(of._meta.pk, CompositePrimaryKey) or type(model._base_manager) is not Manager:
+        return None
+    query = _query_of_holders(of, RawSQL("%s", [_KEY]), path, model, using=using).query
+    sql, params = query.get_compiler(using).as_sql()
+    return str(sql) if list(params) == [_KEY] else None
 
 
 def owner_paths(model: type[Model]) -> list[str]:
