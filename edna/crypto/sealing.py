@@ -279,10 +279,11 @@ def seal_secret(secret: Secret, *, recipient: PublicKey, purpose: bytes) -> byte
     So whoever has the secret can make the box again, and see whether another one holds the same. Nobody else can, as nobody guesses the
     secret: it must be 32 random bytes.
     """
-    ephemeral = SecretKey(derive(secret.expose(), purpose=purpose, data=bytes(recipient)))
+    to = bytes(recipient)
+    ephemeral = SecretKey(derive(secret.expose(), purpose=purpose, data=to))
     beginning = crypto_scalarmult_base(ephemeral.expose())
-    nonce = hashlib.blake2b(beginning + bytes(recipient), digest_size=_NONCE_BYTES).digest()
-    return beginning + crypto_box(secret.expose(), nonce, bytes(recipient), ephemeral.expose())
+    nonce = hashlib.blake2b(beginning + to, digest_size=_NONCE_BYTES).digest()
+    return beginning + crypto_box(secret.expose(), nonce, to, ephemeral.expose())
 
 
 def open_small(sealed: bytes, *, secret_key: SecretKey) -> bytes:
