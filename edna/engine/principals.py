@@ -24,6 +24,8 @@ from edna.engine.searched_shards import the_one_with
 from edna.errors import DatabaseNotChosen, NotYours, PrincipalError, UnregisteredOwners
 from edna.spec import Disguise
 
+#: How many of those without a key a message names.
+_NAMED: Final = 5
 #: References that are looked up in one statement.
 _LOOKED_UP_AT_ONCE: Final = 5_000
 
@@ -118,10 +120,11 @@ def require_registered(disguise: type[Disguise], without_key: Collection[str], *
     """
     model = registry.principal_model_for(disguise)
     # A value that no row of the principal model has, such as 0 for "nobody", is no owner.
-    existing = len(without_key) - len(without_row(model, sorted(without_key), using=using)) if without_key else 0
-    if existing:
+    found = sorted(set(without_key) - set(without_row(model, sorted(without_key), using=using))) if without_key else []
+    if found:
+        named = f"{model._meta.label} {', '.join(found[:_NAMED])}{' …' if len(found) > _NAMED else ''}"
         raise UnregisteredOwners(
-            f"{disguise.name}: {existing} owner(s) of the rows that it means have no key; "
+            f"{disguise.name}: {len(found)} owner(s) of the rows that it means have no key ({named}); "
             "register them first (manage.py edna_register --all --keys-file FILE). If they run the site: who of them is of the staff says "
             'EDNA["STAFF"], and only --include-staff (in Python staff=True) means those, too.'
         )

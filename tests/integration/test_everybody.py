@@ -90,11 +90,22 @@ def test_a_sentinel_owner_or_an_unregistered_one_stops_a_global_disguise_before_
     answer_everything(bea)
     stranger = User.objects.create(email="stranger@example.org")
     Answer.objects.create(author=stranger, question=Question.objects.first(), text="x")
-    with nothing_changes(), pytest.raises(edna.errors.UnregisteredOwners, match=r"1 owner\(s\).*edna_register"):
+    said = rf"1 owner\(s\) .* have no key \(websubmit\.User {stranger.pk}\); .*edna_register"
+    with nothing_changes(), pytest.raises(edna.errors.UnregisteredOwners, match=said):
         edna.disguise_all(ANONYMISE_ALL)
     # Of the lecture that the stranger did not answer, everything can be anonymised.
     other = Lecture.objects.exclude(pk=Question.objects.first().lecture_id).get()
     assert len(edna.disguise_all("websubmit.anonymize-lecture", params={"lecture": other.pk})) == 1
+
+
+def test_of_many_without_a_key_some_are_named() -> None:
+    make_course()
+    strangers = [User.objects.create(email=f"{number}@example.org") for number in range(7)]
+    for stranger in strangers:
+        Answer.objects.create(author=stranger, question=Question.objects.first(), text="x")
+    first = ", ".join(sorted(str(stranger.pk) for stranger in strangers)[:5])
+    with pytest.raises(edna.errors.UnregisteredOwners, match=rf"7 owner\(s\) .* \(websubmit\.User {first} …\);"):
+        edna.disguise_all(ANONYMISE_ALL)
 
 
 # In parts
