@@ -144,10 +144,13 @@ class _Search:
     def _hit(
         self, table: str, column: str, prefix: str, key: tuple[str, ...], value: Any, found: set[int], *, touched: bool
     ) -> None:
-        meant = set()
+        meant, own = set(), key == self._values.own.get(table)
         for number in found:
             origins = self._values.by_needle[self._needles[number]]
             if not touched and all(each.only_in for each in origins):
+                continue
+            # An account that stays has what it had, unless that is what was taken.
+            if own and not any(each.table in self._values.own and not each.only_in for each in origins):
                 continue
             meant.add(number)
             at_home = any((each.table, each.column) == (table, column) for each in origins)

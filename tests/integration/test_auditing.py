@@ -206,6 +206,22 @@ def test_while_the_account_stays_its_name_is_looked_for_only_in_what_was_taken_f
 
 
 @pytest.mark.once
+def test_the_row_of_an_account_that_stays_has_what_is_taken_from_elsewhere(bea: Student) -> None:
+    """A signature that is the e-mail address of the account; but not what is taken from the account itself."""
+    answer = Answer.objects.filter(author=bea.user).order_by("pk")[0]
+    Answer.objects.filter(pk=answer.pk).update(text=EMAIL)
+    hush = Modify(Answer, owner="author", set={"text": "[gone]"})
+    rename = Modify(User, set={"email": placeholders.random_email()})
+    User.objects.filter(pk=bea.user.pk).update(password=f"of {EMAIL}")
+    for steps, found in (([hush], set()), ([hush, rename], {"websubmit_user.password"})):
+        with registering(type("Hush", (Disguise,), {"name": "audit.hush", "transformations": steps})):
+            assert set(places(search(planned(bea, "audit.hush")))) == found
+            receipt = bea.disguise("audit.hush")
+            assert set(places(search(sealed(bea)))) == found
+            bea.reveal(receipt)
+
+
+@pytest.mark.once
 def test_the_names_of_files_are_searched(world: Any, tmp_path: Path, settings: Any) -> None:
     """But for those of the rows that go."""
     settings.MEDIA_ROOT = tmp_path
