@@ -139,10 +139,11 @@ class PrincipalHasDevices(PrincipalError):
 
 
 class UnregisteredOwners(PrincipalError):
-    """Cause: a disguise for everybody met owners of rows who have no public key.
+    """Cause: a disguise for everybody met owners of rows who have no public key. It names the first of them by their primary keys.
 
     Remedy: run `manage.py edna_register --all --keys-file FILE`, or restrict the disguise so that it leaves those owners out. If they
-    run the site, `EDNA["STAFF"]` says so; commands and jobs leave them out then, unless they are told `--include-staff`.
+    run the site, or stand for nobody, as django-guardian's user for visitors, `EDNA["STAFF"]` says so; commands and jobs leave them out
+    then, unless they are told `--include-staff`.
     """
 
 
