@@ -30,6 +30,12 @@ def words_of(name: str) -> list[str]:
     return [word.lower() for word in _WORD.findall(name)]
 
 
+def names_a_right(name: str) -> bool:
+    """Whether a column says by its name that somebody is one of them: `is_owner`."""
+    first, *words = words_of(name)
+    return first == "is" and len(words) == 1 and words[0] in _RIGHTS
+
+
 def grants(model: type[Model], principals: Models) -> bool:
     """Rows that tie a principal to one of Django's groups or permissions, or to what looks like a site's own."""
     return grants_of_django(model, principals) or bool(looks_like_rights(model, principals))

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from django.core.checks import CheckMessage, Error, Warning
-from django.db.models import BooleanField, Field, FileField, Model
+from django.db.models import BooleanField, CharField, Field, FileField, ForeignKey, Model, TextField
 
 from edna import coverage
 from edna.checks.columns import check_columns
@@ -15,7 +15,7 @@ from edna.checks.settings import principal_models
 from edna.checks.steps import column_of, is_table, name_of, written, written_owner
 from edna.coverage import column_of_object, in_key, relations_to, tables_of_object
 from edna.naming import written_model
-from edna.rights import grants, grants_of_django, looks_like_rights
+from edna.rights import grants, grants_of_django, looks_like_rights, names_a_right
 from edna.spec import AS_IT_WAS, NOTHING, Disguise, Remove
 
 #: What Django's own users have, and names that nobody gives to anything else.
@@ -131,15 +131,18 @@ def _unsaid(disguise: type[Disguise], removals: Iterable[Remove]) -> Iterator[Ch
         if step.returning in (AS_IT_WAS, NOTHING):
             continue
         said = step.returning if isinstance(step.returning, Mapping) else {}
-        rights = [field for field in rights_of(step.model) if field.name not in said]
+        of_account = rights_of(step.model)
+        rights = [field for field in of_account or _rights_in_rows(step) if field.name not in said]
         if rights:
             names = ", ".join(field.name for field in rights)
-            values = ", ".join(f'"{field.name}": {without(field)!r}' for field in rights)
+            values = ", ".join(f'"{field.name}": {_written_without(field)}' for field in rights)
+            what = f"{written_model(step.model)}{written_owner(step.owners)}"
+            whole = "" if of_account else ", or edna.NOTHING if they are not to come back at all"
             yield Warning(
                 f"{written(step)}: {names} of {step.model._meta.label} look{'s' if len(rights) == 1 else ''} like rights, and nothing "
                 "says how they come back: who left with them has them again after a return, even if everybody lost them meanwhile.",
-                hint=f"Write Remove({step.model.__name__}, returning={{{values}}}); with edna.AS_IT_WAS for a value if it is "
-                "meant to come back.",
+                hint=f"Write Remove({what}, returning={{{values}}}); with edna.AS_IT_WAS for a value if it is "
+                f"meant to come back{whole}.",
                 obj=name_of(disguise),
                 id="edna.W123",
             )
@@ -181,6 +184,33 @@ def rights_of(model: type[Model]) -> list[Field[Any, Any]]:
         )
         if (field.name in _RIGHTS and isinstance(field, BooleanField)) or field.name in _SETS_OF_RIGHTS
     ]
+
+
+def _rights_in_rows(step: Remove) -> list[Field[Any, Any]]:
+    """The same of rows that are somebody's by a key: of a membership, or a profile."""
+    principals = {principal._meta.concrete_model for principal in principal_models()}
+    columns = step.model._meta.local_concrete_fields
+    targets = {field.name: field.related_model for field in columns if isinstance(field, ForeignKey)}
+    theirs = [targets.get(owner) for owner in step.owners]
+    if not any(isinstance(each, type) and each._meta.concrete_model in principals for each in theirs):
+        return []
+    return [field for field in columns if _is_right(field)]
+
+
+def _is_right(field: Field[Any, Any]) -> bool:
+    """A role without a choice of few is one on a stage, perhaps."""
+    if isinstance(field, BooleanField):
+        return field.name in _RIGHTS or names_a_right(field.name)
+    is_any_text = isinstance(field, CharField | TextField) and not field.choices
+    return field.name in _SETS_OF_RIGHTS and not is_any_text
+
+
+def _written_without(field: Field[Any, Any]) -> str:
+    """`without`, as code; of a choice, what one begins with."""
+    if not field.choices and not (field.is_relation and not field.null):
+        return repr(without(field))
+    value = getattr(field.default, "value", field.default)
+    return repr(value) if isinstance(value, str | int) else "..."
 
 
 def without(field: Field[Any, Any]) -> Any:

@@ -51,6 +51,7 @@ from tests.unit.checks_app.models import (
     Band,
     Bench,
     Card,
+    Casting,
     Coin,
     Comment,
     Crew,
@@ -71,6 +72,7 @@ from tests.unit.checks_app.models import (
     Pin,
     Place,
     Post,
+    Posting,
     Remark,
     Seat,
     Shop,
@@ -727,6 +729,21 @@ SPECS: dict[str, tuple[str, type[Disguise], type[Disguise]]] = {
         "W123",
         spec(Remove(Crew.admins.through, owner="officer")),
         spec(Remove(Crew.fans.through, owner="officer")),
+    ),
+    "what somebody may do in a group, again": (
+        "W123",
+        spec(Remove(Posting, owner="officer")),
+        spec(Remove(Posting, owner="officer", returning={"role": "h", "is_owner": False})),
+    ),
+    "a role on a stage": (
+        "W123",
+        spec(Remove(Posting, owner="officer", returning={"role": "h"})),
+        spec(Remove(Casting, owner="officer")),
+    ),
+    "those who were in a group of somebody's, again": (
+        "W123",
+        spec(Remove(Posting, owner="officer", returning={"is_owner": False})),
+        spec(Remove(Posting, owner="crew__fans")),
     ),
     # Columns
     "unique column": (
@@ -1453,6 +1470,9 @@ def test_what_is_to_be_written_about_rights_can_be_copied(run: Run) -> None:
     ]
     assert 'Remove(Officer.groups.through, owner="officer", returning=edna.NOTHING)' in str(found[0])
     assert 'Remove(Officer, returning={"is_staff": False, "roles": 0})' in str(found[1])
+    (of_a_group,) = [each.hint for each in run(spec(Remove(Posting, owner="officer"))) if each.id == "edna.W123"]
+    assert 'Remove(Posting, owner="officer", returning={"role": \'h\', "is_owner": False})' in str(of_a_group)
+    assert "edna.NOTHING if they are not" in str(of_a_group)
 
 
 def test_terms_of_a_disguise_by_hand(run: Run) -> None:

@@ -8,7 +8,7 @@ from allauth.socialaccount.models import SocialAccount
 from cms.api import create_page
 from cms.models import UserSettings
 from django.utils import timezone
-from organizations.models import Organization, OrganizationInvitation
+from organizations.models import Organization, OrganizationInvitation, OrganizationUser
 from postman.models import Message
 from stories import prepared, registered, told
 
@@ -38,4 +38,5 @@ for number, person in enumerate(people):
                 invitee_identifier=other.email,
                 organization=club,
             )
+OrganizationUser.objects.update(is_admin=False)  # who is one does not come back as one
 SAID = told("privacy.leave-club", people, keys)

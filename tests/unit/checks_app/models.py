@@ -201,6 +201,26 @@ class Crew(Table):
     fans = models.ManyToManyField(Officer, related_name="likes")
 
 
+class Posting(Table):
+    """An officer in a crew, and what they may do there."""
+
+    class Rank(models.TextChoices):
+        HAND = "h"
+        MATE = "m"
+
+    officer = models.ForeignKey(Officer, models.CASCADE)
+    crew = models.ForeignKey(Crew, models.CASCADE)
+    role = models.CharField(max_length=1, choices=Rank.choices, default=Rank.HAND)
+    is_owner = models.BooleanField(default=False)
+
+
+class Casting(Table):
+    """What somebody plays is no right."""
+
+    officer = models.ForeignKey(Officer, models.CASCADE)
+    role = models.CharField(max_length=40)
+
+
 class Agent(Person):
     """Principals who are something more."""
 
