@@ -179,9 +179,13 @@ def _disguise(draft: Draft, class_name: str) -> str:
         )
         lines += [line for each in lists for line in _pasted(each)]
     if given_up := acceptable(draft):
+        together = any(isinstance(step, Remove) and len(step.owners) > 1 for step in draft.steps)
+        others = (
+            " (A row that went with the last of several owners is not given up for the others.)" if together else ""
+        )
         lines += _comment(
             "Decide: your site may delete these rows, or what they refer to, while the person is away. What was to come back into them is "
-            "held then, each time, until the person gives it up. Of which is that meant? Then nobody is asked:"
+            f"held then, each time, until the person gives it up.{others} Of which is that meant? Then nobody is asked:"
         )
         lines += ["    # accepts = {"]
         lines += [f"    #     {json.dumps(label)}: {json.dumps(reasons)}," for label, reasons in given_up.items()]

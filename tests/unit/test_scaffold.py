@@ -192,6 +192,8 @@ def test_what_a_site_may_delete_meanwhile_is_suggested(write: Write) -> None:
     assert '    #     "draft_app.Patron_wishes": ["reference_missing"],' in comment
     # The person's own rows go, and those of others stay, with an empty reference.
     assert '    #     "draft_app.Seat": ["row_missing"],' in comment
+    # Of a row that went with the last of several owners, nobody gives up what the others hold as well.
+    assert "is not given up for the others" in " ".join(line.strip(" #") for line in text[:begin].splitlines())
     # What does not come back, and what goes with the account alone, is never held for that.
     assert not any(name in comment for name in ("Team_members", "Dossier", 'draft_app.Patron"'))
     said = run_module(text.replace(comment, comment.replace("    # ", "    ")))
