@@ -46,3 +46,9 @@ def forum_tables(django_db_setup: None, django_db_blocker: Any) -> Iterator[None
 def papers_tables(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
     with django_db_blocker.unblock(), installed("tests.integration.papers", principals=["papers.writer"]):
         yield
+
+
+@pytest.fixture(scope="module")
+def fair_tables(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
+    with django_db_blocker.unblock(), installed("tests.integration.fair", principals=["fair.trader"]):
+        yield

@@ -1,7 +1,8 @@
 """In which order a disguise's tables can lose rows one chunk after the other, and which of them only all at once.
 
 Invariant: what refers to a row comes before it, and what leads a step to its rows comes after the step. How chunks are cut decides
-how they are undone: what is beside somebody is back before anybody goes to whose companion something is attached that follows.
+how they are undone: what is beside somebody, or theirs alone as everybody has one, is back before anybody goes to whose companion something
+is attached that follows, or who has such a row.
 Knows compiled steps and models; reads no tables.
 """
 
@@ -68,7 +69,9 @@ class Unit:
 def tables_before_account(steps: Sequence[Ordered], model: type[Model]) -> Iterator[tuple[type[Model], ...]]:
     """Those that chunks are made of, which are done together or not; the last chunk takes the account, and what comes after it."""
     account = table_of(model).model
-    beside = [table_of(link.model).model for link in links_to(model)]
+    # Of what everybody has one, nobody is given a second one: the person's own comes back first.
+    ones = [each.model for each in relations_to(model) if coverage.one_each(each.field) and not each.is_parent_link]
+    beside = [table_of(each).model for each in (*(link.model for link in links_to(model)), *ones)]
     return itertools.takewhile(lambda tables: account not in tables, _in_order(steps, beside=beside))
 
 
@@ -78,7 +81,7 @@ def units_before_account(steps: Sequence[CompiledStep], model: type[Model]) -> I
 
 
 def units_of(steps: Sequence[CompiledStep], *, beside: Collection[type[Model]]) -> Iterator[Unit]:
-    """All tables of the disguise, in their order. ``beside``: those of companions."""
+    """All tables of the disguise, in their order. ``beside``: those of companions, and others of which everybody has one row."""
     return (_unit(tables, steps) for tables in _in_order(steps, beside=beside))
 
 

@@ -55,15 +55,16 @@ def beside(
 ) -> dict[ForeignKey[Any, Any], list[tuple[Any, Known]]]:
     """By link, the companions of those with these raw primary keys: beside whom each is, and what others may name it by. Locks them,
     with ``lock``. No statement for a table to which nothing refers."""
-    found: dict[ForeignKey[Any, Any], list[tuple[Any, Known]]] = {}
-    for link in sorted(links_to(model), key=str) if keys else ():
-        names = named_by(link)
-        if names:
-            whose = {value: key for key, value in _values_of(link, keys, using=using).items()}
-            table = table_of(link.model)
-            rows = raw.read_where(table, (link.name, *names), link.name, list(whose), lock=lock, using=using)
-            found[link] = [(whose[value], dict(zip(names, known, strict=True))) for value, *known in rows]
-    return found
+    links = [link for link in sorted(links_to(model), key=str) if named_by(link)] if keys else []
+    return {link: rows_beside(link, keys, lock=lock, using=using) for link in links}
+
+
+def rows_beside(link: ForeignKey[Any, Any], keys: Sequence[Any], *, lock: bool, using: str) -> list[tuple[Any, Known]]:
+    """Of one link, whether or not anything refers to its table."""
+    whose = {value: key for key, value in _values_of(link, keys, using=using).items()}
+    table, names = table_of(link.model), named_by(link)
+    rows = raw.read_where(table, (link.name, *names), link.name, list(whose), lock=lock, using=using)
+    return [(whose[value], dict(zip(names, known, strict=True))) for value, *known in rows]
 
 
 def named_by(link: ForeignKey[Any, Any]) -> tuple[str, ...]:

@@ -30,7 +30,7 @@ from edna.engine.layers.aliases import Aliases
 from edna.engine.layers.journal_forwarding import mentioned_by_stuck
 from edna.engine.pseudoprincipals import companions
 from edna.engine.pseudoprincipals.orphans import generically_referred
-from edna.engine.revealing.incoming_references import UNSAID, policies_of, reference_policy, settle
+from edna.engine.revealing.incoming_references import policies_of, reference_policy, settle
 from edna.engine.revealing.progress import Adopted, LetGo, Progress
 from edna.engine.surroundings.attached_rows import Attached, Values
 from edna.records.diff import Changed, Decorrelated, Removed, RowBatch
@@ -48,7 +48,7 @@ def let_go(journal: Journal, progress: Progress, *, using: str) -> LetGo:
     aliases = Aliases(model, people, journal.others, using=using)
     free, named_again, adopted = _candidates(journal, progress, aliases, model)
     policy = functools.partial(reference_policy, current.head.disguise)
-    attached = Attached(journal, model, list(free), aliases, policy, using=using)
+    attached = Attached(journal, model, list(free), aliases, policy, kept=progress.kept, using=using)
     adopted += _wait_for_own(journal, attached, progress, free, named_again)
     owners = _owners({**named_again, **free})
     for opened in journal.others if named_again else ():
@@ -147,11 +147,17 @@ def _wait_for_own(
     named_again: Mapping[Any, SpeaksFor],
 ) -> list[Adopted]:
     """Take out of ``free`` those to whose companions something is attached that follows the owner, while what is beside the owner lies in
-    another bag: they go when that is back, and their voices wait there. And those whom something keeps that is attached there."""
+    another bag: they go when that is back, and their voices wait there. So do those who have a row of which everybody has one, while the
+    owner's lies there: it would be in the way; and those who have one there that would be deleted, while something refers to it. And those
+    whom something keeps that is attached."""
     adopted: list[Adopted] = []
     for key in attached.retaining():
         free.pop(key, None)
-    followed = {link: attached.following(link) for link in attached.links}
+    for key, needing in list(attached.needed_where_they_go(_owners({**named_again, **free}))):
+        if key in free:
+            needing.add_voice(free.pop(key), unlisted=journal.current.unlisted)
+            adopted += _take_over(journal, needing)
+    followed = {link: attached.following(link) for link in (*attached.links, *attached.ones)}
     people = {voice.owner for voice in free.values()}
     kept = [*progress.kept, *(journal.earlier() if any(followed.values()) else ())]
     away = {link: attached.away(link, people, kept) for link, keys in followed.items() if keys}
@@ -363,13 +369,8 @@ def _rewrite(
         label, policy = table_of(relation.model).label, reference_policy(journal.current.head.disguise, relation)
         values = aliases.owners(label, relation.field.name, owners)
         names.setdefault(label, {})[relation.field.name] = dict(values)
-        if relation.field in attached.links:
-            continue
-        if policy == UNSAID and coverage.one_each(relation.field):
-            values = _second_ones(relation, values, journal.others, using=using)
-        elif policy != "delete":
-            continue
-        doomed.setdefault(label, {})[relation.field.name] = dict(values)
+        if relation.field not in attached.links and policy == "delete":
+            doomed.setdefault(label, {})[relation.field.name] = dict(values)
     attached.follow(owners, names, doomed)
     for (label, column), now in progress.passed_on.items():
         names.setdefault(label, {}).setdefault(column, {}).update(now)
@@ -400,32 +401,6 @@ def _rewrite(
             for position, name in places_of(batch, names.get(batch.model, {})):
                 opened.substitute(batch, position, names[batch.model][name])
         opened.exchange_voices(lambda voice: voice._replace(owner=owners.get(voice.owner, voice.owner)))
-
-
-def _second_ones(
-    relation: coverage.Relation, owners: Mapping[Any, Any], bags: Sequence[Opened], *, using: str
-) -> dict[Any, Any]:
-    """Of those who have a sealed row there, of which everybody has one at most: those whose owner has one as well, if only by then."""
-    table, name = table_of(relation.model), relation.field.name
-    sealed = [
-        row[position]
-        for opened in bags
-        for batch in opened.diffs
-        if isinstance(batch, Removed) and batch.model == table.label
-        for position, _ in places_of(batch, {name})
-        for row in batch.rows
-    ]
-    found = [value for value in dict.fromkeys(sealed) if value in owners]
-    if not found:
-        return {}
-    wanted = list({owners[value] for value in found})
-    taken = set(sealed) | raw.held_values(table, name, wanted, lock=False, using=using)
-    second = {}
-    for value in found:
-        if owners[value] in taken:
-            second[value] = owners[value]
-        taken.add(owners[value])
-    return second
 
 
 def _surviving(

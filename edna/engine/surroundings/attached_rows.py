@@ -1,8 +1,10 @@
 """Rows that others have attached to companions of pseudoprincipals who may go: in tables, and in the person's other bags.
 
 Where the disguise says nothing, such a row follows: to what is beside the owner, or, if the owner has nothing there, along with the
-companion, which becomes theirs. What is beside the owner may lie in another bag; then all of it waits for that. Invariant (nothing lost):
-what is sealed follows as what is in a table does, and no bag names a row that has gone. Reads tables and opened records; writes neither.
+companion, which becomes theirs. What is beside the owner may lie in another bag; then all of it waits for that. So does a row of which
+everybody has one, and that a page has made: it is no companion, and becomes the owner's whether or not anything is attached to it.
+Invariant (nothing lost): what is sealed follows as what is in a table does, and no bag names a row that has gone. Reads tables and opened
+records; writes neither.
 """
 
 from __future__ import annotations
@@ -29,6 +31,9 @@ Values = dict[str, dict[str, dict[Any, Any]]]
 
 Link = ForeignKey[Any, Any]
 
+#: What a disguise can say of a relation.
+SAID = ("restore", "delete", "retain")
+
 
 class Attached:
     """What is attached to companions of those with these raw primary keys, now. ``policy`` says what the disguise has for a relation."""
@@ -41,13 +46,17 @@ class Attached:
         aliases: Aliases,
         policy: Callable[[Relation], str],
         *,
+        kept: Sequence[RowBatch] = (),
         using: str,
     ) -> None:
         self._model, self._keys, self._others = model, keys, journal.others
         self._aliases, self._policy, self._using = aliases, policy, using
         #: Those first whose rows may not be able to move, as their keys are their owners'.
         self.links: list[Link] = sorted(links_to(model), key=lambda link: (not link.primary_key, str(link)))
+        #: One-to-one relations that are no companions' and of which nothing is said, as far as any row of their tables is sealed.
+        self.ones: list[Link] = list(self._one_to_one(model, [*kept, *self._sealed()])) if keys else []
         self._there = companions.beside(model, keys, lock=True, using=using)
+        self._made = {link: companions.rows_beside(link, keys, lock=True, using=using) for link in self.ones}
         #: By link and relation, to whose companions rows refer, be these in a table or sealed.
         self._by_relation = {
             link: companions.referred_to(link, there, lock=True, using=using) for link, there in self._there.items()
@@ -58,8 +67,18 @@ class Attached:
                 if named := {key for key, known in there if known[target] in values}:
                     self._by_relation[link].setdefault(relation, set()).update(named)
 
+    def _one_to_one(self, model: type[Model], sealed: Sequence[RowBatch]) -> Iterator[Link]:
+        tables = {batch.model for batch in sealed if isinstance(batch, Removed)}
+        for relation in relations_to(model):
+            if relation.field in self.links or relation.is_parent_link or not one_each(relation.field):
+                continue
+            if table_of(relation.model).label in tables and self._policy(relation) not in SAID:
+                yield relation.field
+
     def following(self, link: Link) -> set[Any]:
-        """Those to whose companions something is attached that follows."""
+        """Those to whose companions something is attached that follows; or who have a row of another such table, which does."""
+        if link in self._made:
+            return {key for key, _ in self._made[link]}
         return self._with(link, lambda policy: policy not in ("delete", "retain"))
 
     def retaining(self) -> set[Any]:
@@ -105,14 +124,54 @@ class Attached:
             raw.held_values(table_of(link.model), link.name, sealed, lock=False, using=self._using) if sealed else set()
         )
         found = {named[value]: places[value] for value in sealed if value in places and value not in there}
+        if link in self._made:
+            return found  # without their account, a row is held, as any reference is
         return {**{named[value]: people[named[value]] for value in sealed if named[value] in people}, **found}
 
     # In other bags
 
+    def needed_where_they_go(self, owners: Mapping[Any, Any]) -> Iterator[tuple[Any, Opened]]:
+        """Of those whose ``owners`` these are: whoever has a row in one of the other bags that would be forgotten with them, as the policy
+        of its relation is to delete, while something in a bag refers to it; and the bag that has it."""
+        whose = {key: key for key in owners}
+        going = [
+            (relation, self._names_of(relation.field, whose))
+            for relation in relations_to(self._model)
+            if relation.field not in self.links and self._policy(relation) == "delete"
+        ]
+        for link in self.links:
+            there = [(key, known) for key, known in self._there.get(link, ()) if key in owners]
+            names = self._names_of(link, whose)
+            there += [(names[value], known) for value, known in self._sealed_rows(link) if value in names]
+            for relation in relations_to(link.model):
+                if self._policy(relation) == "delete":
+                    _, _, target = _place(relation)
+                    going.append((relation, {known[target]: key for key, known in there}))
+        for relation, named in going if any(not opened.shared for opened in self._others) else ():
+            label, name, _ = _place(relation)
+            referring = [each for each in relations_to(relation.model) if not each.is_parent_link] if named else []
+            for opened in (opened for opened in self._others if not opened.shared and referring):
+                for batch in (each for each in opened.diffs if each.model == label and isinstance(each, Removed)):
+                    for row in batch.rows:
+                        key = named.get(row[batch.columns.index(name)]) if name in batch.columns else None
+                        if key is not None and any(self._is_named(each, batch, row) for each in referring):
+                            yield key, opened
+
+    def _is_named(self, relation: Relation, batch: Removed, row: Sequence[Any]) -> bool:
+        """Whether any sealed record names this sealed row by the relation."""
+        label, name, target = _place(relation)
+        return target in batch.columns and any(
+            other[position] == row[batch.columns.index(target)]
+            for each in self._sealed()
+            if each.model == label
+            for position, _ in places_of(each, {name})
+            for other in each.rows
+        )
+
     def follow(self, owners: Mapping[Any, Any], names: Values, doomed: Values) -> None:
         """Of those who go, whose ``owners`` these are: add to what other bags are to name from now on what is attached to companions, and
         to what goes of them the companions that are sealed, but for those that become their owner's."""
-        for link in self.links:
+        for link in (*self.links, *self.ones):
             whose = self._names_of(link, owners)
             now, staying = self._follow_sealed(link, whose)
             for relation in relations_to(link.model):
@@ -121,7 +180,8 @@ class Attached:
                     names.setdefault(label, {}).setdefault(name, {}).update(now.get(target, {}))
                     continue
                 gone = [known for key, known in self._there.get(link, ()) if key in owners]
-                gone += [known for value, known in self._sealed_rows(link) if value in whose]
+                keeps = staying if link in self._made else ()
+                gone += [known for value, known in self._sealed_rows(link) if value in whose and value not in keeps]
                 doomed.setdefault(label, {}).setdefault(name, {}).update((known[target], None) for known in gone)
             going = {value: owner for value, owner in whose.items() if value not in staying}
             doomed.setdefault(table_of(link.model).label, {})[link.name] = going
@@ -134,11 +194,12 @@ class Attached:
             for relation, values in self._sealed_mentions(link)
             if self._policy(relation) != "delete"
         ]
-        sealed = self._sealed_rows(link) if mentioned else []
+        all_of_them = link in self._made
+        sealed = self._sealed_rows(link) if mentioned or all_of_them else []
         followed = [
             (value, known)
             for value, known in sealed
-            if value in owners and any(known[target] in values for target, values in mentioned)
+            if value in owners and (all_of_them or any(known[target] in values for target, values in mentioned))
         ]
         now: dict[str, dict[Any, Any]] = {}
         staying: set[Any] = set()
@@ -179,7 +240,7 @@ class Attached:
         """Removed rows of the companions' table: by what each names whom it is beside, and what others may name it by."""
         label, names = table_of(link.model).label, (link.name, *companions.named_by(link))
         if batches is None:
-            batches = [batch for opened in self._others for batch in opened.diffs]
+            batches = self._sealed()
         rows = [
             [row[batch.columns.index(name)] for name in names]
             for batch in batches
@@ -187,6 +248,9 @@ class Attached:
             for row in batch.rows
         ]
         return [(value, dict(zip(names[1:], known, strict=True))) for value, *known in rows]
+
+    def _sealed(self) -> list[RowBatch]:
+        return [batch for opened in self._others for batch in opened.diffs]
 
     def _names_of(self, link: Link, owners: Mapping[Any, Any]) -> Mapping[Any, Any]:
         """By what the link names them."""

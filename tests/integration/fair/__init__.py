@@ -1,0 +1,1 @@
+"""A fair: what stands beside everybody there, and what others leave at it."""
