@@ -4,7 +4,8 @@ held by a reason that can go away.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,7 @@ from edna.testing import Person, application_dump
 from tests.installed import registered, registering
 from tests.integration.fair.models import Ledger, Line, Pennant, Remark, Stall, Trader, Visit, Ware
 from tests.integration.fair.specs import Mask
-from tests.support import cut_into_chunks, edna_dump
+from tests.support import cut_into_chunks, edna_dump, statements
 
 pytestmark = [pytest.mark.django_db]
 
@@ -170,3 +171,112 @@ def test_a_sealed_row_of_which_nothing_is_said_is_forgotten(bea: Person, carl: P
         assert Visit.objects.count() == (cls is ForgettingLedgers)
         assert len(application_dump()["fair_ledger"]) == len(before["fair_ledger"])
         assert bea.history() == []
+
+
+# What somebody else has taken away with themselves
+
+
+@pytest.mark.parametrize("carl_first", [True, False])
+@pytest.mark.parametrize("own", [True, False])
+def test_what_was_left_beside_nobody_and_taken_away_comes_back_beside_the_owner(
+    bea: Person, carl: Person, own: bool, carl_first: bool
+) -> None:
+    """Whoever is back first. It waited for a companion that had gone."""
+    if not own:
+        Stall.objects.get(trader=bea.user).delete()
+    before, tables = application_dump(), edna_dump()
+    masked = bea.disguise("fair.mask")
+    stall = nobody().stall
+    Visit.objects.create(stall=stall, visitor=carl.user)
+    gone = carl.disguise("fair.travel")
+    first, second = ((carl, gone), (bea, masked))[:: 1 if carl_first else -1]
+    for person, receipt in (first, second):
+        assert person.reveal(receipt).complete
+    visit = Visit.objects.get()
+    assert visit.stall.trader == bea.user
+    assert (visit.stall == stall) is not own
+    visit.delete()
+    if not own:
+        stall.delete()
+    assert (application_dump(), edna_dump()) == (before, tables)
+
+
+def test_what_was_taken_away_waits_with_the_companion_for_what_is_beside_the_owner(bea: Person, carl: Person) -> None:
+    masked = bea.disguise("fair.mask")
+    Visit.objects.create(stall=nobody().stall, visitor=carl.user)
+    cleared, gone = bea.disguise("fair.clear"), carl.disguise("fair.travel")
+    assert bea.reveal(masked).complete
+    assert Trader.objects.filter(pk__lt=0).exists()
+    assert bea.reveal(cleared).complete
+    assert not Trader.objects.filter(pk__lt=0).exists()
+    assert carl.reveal(gone).complete
+    assert Visit.objects.get().stall.colour == "bea"
+
+
+def at_a_stall(person: Person, nobody: Trader) -> None:
+    Visit.objects.create(stall=nobody.stall, visitor=person.user)
+
+
+def by_name(person: Person, nobody: Trader) -> None:
+    """Of nobody, in what goes with the person."""
+    visit = Visit.objects.create(stall=person.user.stall, visitor=person.user)
+    Remark.objects.create(visit=visit, speaker=nobody)
+
+
+@pytest.mark.parametrize("leave", [at_a_stall, by_name])
+@pytest.mark.parametrize("newest_first", [True, False])
+def test_what_was_taken_away_follows_from_one_pseudoprincipal_to_the_next(
+    bea: Person, carl: Person, newest_first: bool, leave: Callable[[Person, Trader], None]
+) -> None:
+    """One stands for the other, and each is named by what somebody took away. An item stayed in a list that led to nothing."""
+    before, tables = application_dump(), edna_dump()
+    receipts = [bea.disguise("fair.mask")]
+    first = nobody()
+    leave(carl, first)
+    gone = [carl.disguise("fair.travel")]
+    receipts.append(bea.disguise("fair.mask", with_key=True))
+    second = nobody()
+    assert first != second
+    leave(carl, second)
+    gone.append(carl.disguise("fair.travel"))
+    for receipt in receipts[:: -1 if newest_first else 1]:
+        assert bea.reveal(receipt).complete
+    for receipt in gone:
+        assert carl.reveal(receipt).complete
+    named = [visit.stall.trader for visit in Visit.objects.exclude(stall=carl.user.stall)]
+    assert [*named, *(remark.speaker for remark in Remark.objects.all())] == [bea.user, bea.user]
+    for model in (Remark, Visit):
+        model.objects.all().delete()
+    assert (application_dump(), edna_dump()) == (before, tables)
+
+
+def test_what_was_taken_away_follows_a_companion_that_lies_in_a_bag(bea: Person, carl: Person) -> None:
+    masked = bea.disguise("fair.mask")
+    Visit.objects.create(stall=nobody().stall, visitor=carl.user)
+    gone = carl.disguise("fair.travel")
+    cleared = bea.disguise("fair.clear", with_key=True)
+    assert not Stall.objects.exclude(trader=carl.user).exists()
+    assert bea.reveal(masked).complete
+    assert bea.reveal(cleared).complete
+    assert carl.reveal(gone).complete
+    assert Visit.objects.get().stall.colour == "bea"
+
+
+def test_who_knows_nothing_of_companions_waits_for_nobody_else(bea: Person, carl: Person, settings: Any) -> None:
+    """With random keys a statement tells whose a stall is."""
+    settings.EDNA = {**settings.EDNA, "PSEUDOPRINCIPAL_KEYS": "random"}
+    masked = bea.disguise("fair.mask")
+    Visit.objects.create(stall=Ware.objects.exclude(maker=carl.user).get().maker.stall, visitor=carl.user)
+    Visit.objects.create(stall=trader("eve").user.stall, visitor=carl.user)
+    gone = carl.disguise("fair.travel")
+    assert bea.reveal(masked).complete
+    assert carl.reveal(gone).complete
+    assert {visit.stall.colour for visit in Visit.objects.all()} == {"bea", "eve"}
+
+
+@pytest.mark.once
+def test_where_no_companion_is_named_nobody_asks(bea: Person, carl: Person) -> None:
+    """Keys tell: a disguise sends as many statements as without companions."""
+    Visit.objects.create(stall=bea.user.stall, visitor=carl.user)
+    sent = statements(lambda: carl.disguise("fair.travel"))
+    assert not any("fair_stall" in sql for sql in sent)

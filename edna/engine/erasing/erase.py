@@ -26,7 +26,7 @@ from edna.engine.erasing.erasure import Counting, Erasure
 from edna.engine.files.pointers import pointers_in
 from edna.engine.graph.references import recognisable
 from edna.engine.revealing import finish
-from edna.engine.revealing.progress import Adopted, LetGo, Reveal
+from edna.engine.revealing.progress import LetGo, Listing, Reveal
 from edna.engine.surroundings import files
 from edna.errors import EdnaError, ErasureRefused, ReceiptsIncomplete, ReceiptUnknown
 from edna.records.bag import BagKind
@@ -230,21 +230,21 @@ def _gone(journal: Journal, voices: tuple[SpeaksFor, ...]) -> set[bytes]:
     return {holder.entry.public_key for holder in holders if not holder.entry.attached}
 
 
-def _adopted(journal: Journal, voices: tuple[SpeaksFor, ...]) -> Iterator[Adopted]:
+def _adopted(journal: Journal, voices: tuple[SpeaksFor, ...]) -> Iterator[Listing]:
     """Bags that were sealed to those whose keys go: the person's own from now on. What they restore goes to where it was. And what tells
     of other owners of their rows, or waits for them, which nobody would find in those ones' lists any more."""
     own, keys = journal.own.entry, {bytes(voice.public_key) for voice in voices}
     lost = {locator for key in keys if (holder := journal.holders.get(key)) is not None for locator in holder.items}
     for opened in journal.others:
         if opened.listings and opened.locator in lost and opened.locator not in journal.own.items:
-            yield opened, None
+            yield Listing(opened)
     for opened in journal.others:
         if opened.holder is not None and opened.holder.public_key in keys:
             former = opened.holder.public_key
             # Whoever reveals it next finds no voice for the pseudoprincipal whose it was, and must not give them this person's key.
             opened.name_principal(journal.current.head.principal)
             opened.hand_over(own)
-            yield opened, former
+            yield Listing(opened, former)
 
 
 def _keep_from_sweep(reveal: Reveal, voices: tuple[SpeaksFor, ...]) -> None:

@@ -1,4 +1,5 @@
-"""What a reveal does with mentions: sealed notes of who a pseudoprincipal of somebody else is now (`engine.planning.mentions`).
+"""What a reveal does with mentions: sealed notes of who a pseudoprincipal of somebody else is now, or what stands beside them
+(`engine.planning.mentions`).
 
 Invariant: as long as a sealed record names somebody by a mention, its bag points at it, whichever bag it has moved to.
 Knows opened records; reads and writes no tables.
@@ -12,21 +13,17 @@ from typing import Any
 
 from edna.engine.bags.opened_bag import Opened
 from edna.engine.bags.reader import Journal
-from edna.engine.planning.mentions import Name, Places, pointer, principal_columns
+from edna.engine.planning.mentions import Name, Places, named_columns, pointer, principal_columns
 from edna.records.diff import Mentions, Modified, Removed, RowBatch, Shares
 from edna.records.locator import Locator
 
 
 def _places(batch: RowBatch) -> Places:
-    """Where old values of a record name principals."""
+    """Where old values of a record name principals, or what stands beside them."""
     if not isinstance(batch, Removed | Modified):
         return []
-    principals = principal_columns().get(batch.model, {})
-    return [
-        (batch.old_from + position, principals[name])
-        for position, name in enumerate(batch.columns)
-        if name in principals
-    ]
+    known = named_columns().get(batch.model, {})
+    return [(batch.old_from + position, known[name]) for position, name in enumerate(batch.columns) if name in known]
 
 
 def named(batches: Iterable[RowBatch]) -> set[Name]:
@@ -68,7 +65,7 @@ def names(opened: Opened) -> set[Name]:
 
 
 def follow(opened: Opened, owners: Mapping[Any, Any], *, label: str) -> None:
-    """A mention of a pseudoprincipal of this model that goes names its owner from now on."""
+    """A mention of a pseudoprincipal of this model that goes, or of what stands beside one, names what takes its place from now on."""
     for batch in opened.mentions:
         if batch.model == label:
             opened.substitute(batch, Mentions.NOW, owners)

@@ -193,10 +193,10 @@ def _list_adopted(reveal: Reveal) -> None:
     """Bags that have another holder now are in that one's list."""
     journal, entries = reveal.journal, reveal.entries
     taken_over: dict[bytes, list[bytes]] = {}
-    for opened, former in reveal.released.adopted:
+    for opened, former, named in reveal.released.adopted:
         if former is not None:
             _unlist(journal.holders[former], [opened.locator], entries)
-        heir = opened.holder or reveal.current.holder
+        heir = opened.holder or named or reveal.current.holder
         assert heir is not None
         if not opened.empty:
             item = seal_locator(opened.locator, recipient=recipient_of(heir))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db.models import Model
 
@@ -141,8 +141,13 @@ class Progress:
         return [row for row in rows if id(row) not in free or id(row) in kept]
 
 
-#: A bag that the principal takes over, and in whose list it was before; or a mention, which the holder of the revealed one follows.
-Adopted = tuple[Opened, bytes | None]
+class Listing(NamedTuple):
+    """A bag that the principal takes over, and in whose list it was before; or a mention, which an ``heir`` follows, the next one who may
+    go; or what tells of others, to the holder of the revealed bag."""
+
+    opened: Opened
+    former: bytes | None = None
+    heir: Entry | None = None
 
 
 @dataclass
@@ -152,7 +157,7 @@ class LetGo:
 
     remaining: list[SpeaksFor]
     gone: set[bytes]
-    adopted: list[Adopted]
+    adopted: list[Listing]
 
 
 @dataclass(repr=False)

@@ -31,7 +31,7 @@ from edna.engine.layers.journal_forwarding import mentioned_by_stuck
 from edna.engine.pseudoprincipals import companions
 from edna.engine.pseudoprincipals.orphans import generically_referred
 from edna.engine.revealing.incoming_references import policies_of, reference_policy, settle
-from edna.engine.revealing.progress import Adopted, LetGo, Progress
+from edna.engine.revealing.progress import LetGo, Listing, Progress
 from edna.engine.surroundings.attached_rows import Attached, Values
 from edna.records.diff import Changed, Decorrelated, Removed, RowBatch
 from edna.records.locator import Locator
@@ -145,12 +145,12 @@ def _wait_for_own(
     progress: Progress,
     free: dict[Any, SpeaksFor],
     named_again: Mapping[Any, SpeaksFor],
-) -> list[Adopted]:
+) -> list[Listing]:
     """Take out of ``free`` those to whose companions something is attached that follows the owner, while what is beside the owner lies in
     another bag: they go when that is back, and their voices wait there. So do those who have a row of which everybody has one, while the
     owner's lies there: it would be in the way; and those who have one there that would be deleted, while something refers to it. And those
     whom something keeps that is attached."""
-    adopted: list[Adopted] = []
+    adopted: list[Listing] = []
     for key in attached.retaining():
         free.pop(key, None)
     for key, needing in list(attached.needed_where_they_go(_owners({**named_again, **free}))):
@@ -238,7 +238,7 @@ def _referring(
 
 def _candidates(
     journal: Journal, progress: Progress, aliases: Aliases, model: type[Model]
-) -> tuple[dict[Any, SpeaksFor], dict[Any, SpeaksFor], list[Adopted]]:
+) -> tuple[dict[Any, SpeaksFor], dict[Any, SpeaksFor], list[Listing]]:
     """Those that no record needs any more, and those that only what all had left still waits for; the voice of one that another bag's
     record needs goes into that bag."""
     held = (batch for batch in progress.kept if isinstance(batch, Decorrelated))
@@ -263,7 +263,7 @@ def _candidates(
     }
     rows_together = sealed_together - {opened.locator for opened in journal.others if opened.changed_by_all}
     free, named_again = {}, {}
-    adopted: list[Adopted] = []
+    adopted: list[Listing] = []
     for voice in journal.current.speaks_for:
         key = voice.principal
         # Or a bag does not open, which may name them.
@@ -279,7 +279,7 @@ def _candidates(
     return free, named_again, adopted
 
 
-def _take_over(journal: Journal, opened: Opened) -> list[Adopted]:
+def _take_over(journal: Journal, opened: Opened) -> list[Listing]:
     """Let the principal who unlocked hold this bag. Nobody else: the key of a pseudoprincipal may lie in this very bag by now."""
     own = journal.own
     assert opened.holder is not None
@@ -287,7 +287,7 @@ def _take_over(journal: Journal, opened: Opened) -> list[Adopted]:
     if former == own.entry.public_key:
         return []
     opened.hand_over(own.entry)
-    return [(opened, former)]
+    return [Listing(opened, former)]
 
 
 def _in_shared_rows(journal: Journal, aliases: Aliases, model: type[Model]) -> Iterator[tuple[Any, Opened]]:
@@ -374,6 +374,7 @@ def _rewrite(
     attached.follow(owners, names, doomed)
     for (label, column), now in progress.passed_on.items():
         names.setdefault(label, {}).setdefault(column, {}).update(now)
+    attached.follow_mentions(names)
     gone = {label: set(rows) for label, rows in progress.deleted.items()}
     # Also of companions that a sweep had taken: what has their owner's key now is another row.
     for link in (link for link in attached.links if link.primary_key):
@@ -422,7 +423,7 @@ def _surviving(
 
 def _adopt(
     journal: Journal, model: type[Model], voices: Sequence[SpeaksFor], owners: Mapping[Any, Any]
-) -> list[Adopted]:
+) -> list[Listing]:
     """Bags sealed to those who go become bags of the principal, under the same locator."""
     if not voices or not journal.others:
         return []
@@ -430,17 +431,21 @@ def _adopt(
     for opened in journal.others:
         if opened.holder is not None:
             by_holder.setdefault(opened.holder.public_key, []).append(opened)
-    adopted: list[Adopted] = []
+    adopted: list[Listing] = []
     references = {reference_of(model, key): reference_of(model, owner) for key, owner in owners.items()}
-    others = {voice.principal for opened in journal.others for voice in opened.speaks_for}
-    others |= {voice.principal for voice in journal.current.speaks_for if voice.principal not in owners}
-    names = {(table_of(model).label, key) for key in others}
+    staying = {voice.principal: voice for opened in (journal.current, *journal.others) for voice in opened.speaks_for}
     noted = {opened.locator: opened for opened in journal.others if opened.is_mention or opened.listings}
     for voice in voices:
         # A mention is to be followed further, if the next one may go as well.
         if noted and (holder := journal.holder_of(voice)) is not None:
             followed = [noted[locator] for locator in holder.items if locator in noted]
-            adopted += [(opened, None) for opened in followed if opened.listings or mentions.names(opened) & names]
+            further = staying.get(owners[voice.principal])
+            heir = journal.holder_of(further) if further is not None else None
+            for opened in followed:
+                if opened.listings:
+                    adopted.append(Listing(opened))
+                elif heir is not None:
+                    adopted.append(Listing(opened, heir=heir.entry))
         for opened in by_holder.get(bytes(voice.public_key), ()):
             principal = references.get(str(opened.head.principal), opened.head.principal)
             opened.name_principal(principal)

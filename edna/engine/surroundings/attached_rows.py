@@ -3,8 +3,8 @@
 Where the disguise says nothing, such a row follows: to what is beside the owner, or, if the owner has nothing there, along with the
 companion, which becomes theirs. What is beside the owner may lie in another bag; then all of it waits for that. So does a row of which
 everybody has one, and that a page has made: it is no companion, and becomes the owner's whether or not anything is attached to it.
-Invariant (nothing lost): what is sealed follows as what is in a table does, and no bag names a row that has gone. Reads tables and opened
-records; writes neither.
+Invariant (nothing lost): what is sealed follows as what is in a table does, in bags of the person by itself, in those of others by a
+mention; and no bag names a row that has gone. Reads tables and opened records; writes into mentions alone.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from edna.db import rows as raw
 from edna.db.rows import table_of
 from edna.engine.bags.opened_bag import Opened, places_of
 from edna.engine.bags.reader import Journal
+from edna.engine.layers import mentions
 from edna.engine.layers.aliases import Aliases
 from edna.engine.pseudoprincipals import companions
 from edna.engine.pseudoprincipals.companions import Known
@@ -69,17 +70,21 @@ class Attached:
 
     def _one_to_one(self, model: type[Model], sealed: Sequence[RowBatch]) -> Iterator[Link]:
         tables = {batch.model for batch in sealed if isinstance(batch, Removed)}
-        for relation in relations_to(model):
-            if relation.field in self.links or relation.is_parent_link or not one_each(relation.field):
+        for relation in relations_to(model) if tables else ():
+            if table_of(relation.model).label not in tables or relation.field in self.links or relation.is_parent_link:
                 continue
-            if table_of(relation.model).label in tables and self._policy(relation) not in SAID:
+            if one_each(relation.field) and self._policy(relation) not in SAID:
                 yield relation.field
 
     def following(self, link: Link) -> set[Any]:
         """Those to whose companions something is attached that follows; or who have a row of another such table, which does."""
         if link in self._made:
             return {key for key, _ in self._made[link]}
-        return self._with(link, lambda policy: policy not in ("delete", "retain"))
+        found = self._with(link, lambda policy: policy not in ("delete", "retain"))
+        if named := self._mentioned(link):
+            name = table_of(link.model).key_names[0]
+            found |= {key for key, known in self._there.get(link, ()) if known.get(name) in named}
+        return found
 
     def retaining(self) -> set[Any]:
         """Those whom something keeps that is attached to their companions, be these sealed, too."""
@@ -133,13 +138,17 @@ class Attached:
     def needed_where_they_go(self, owners: Mapping[Any, Any]) -> Iterator[tuple[Any, Opened]]:
         """Of those whose ``owners`` these are: whoever has a row in one of the other bags that would be forgotten with them, as the policy
         of its relation is to delete, while something in a bag refers to it; and the bag that has it."""
+        bags = [opened for opened in self._others if not opened.shared]
+        tables = {batch.model for opened in bags for batch in opened.diffs if isinstance(batch, Removed)}
         whose = {key: key for key in owners}
         going = [
             (relation, self._names_of(relation.field, whose))
-            for relation in relations_to(self._model)
-            if relation.field not in self.links and self._policy(relation) == "delete"
+            for relation in (relations_to(self._model) if tables else ())
+            if table_of(relation.model).label in tables
+            and relation.field not in self.links
+            and self._policy(relation) == "delete"
         ]
-        for link in self.links:
+        for link in self.links if tables else ():
             there = [(key, known) for key, known in self._there.get(link, ()) if key in owners]
             names = self._names_of(link, whose)
             there += [(names[value], known) for value, known in self._sealed_rows(link) if value in names]
@@ -147,10 +156,10 @@ class Attached:
                 if self._policy(relation) == "delete":
                     _, _, target = _place(relation)
                     going.append((relation, {known[target]: key for key, known in there}))
-        for relation, named in going if any(not opened.shared for opened in self._others) else ():
+        for relation, named in going:
             label, name, _ = _place(relation)
             referring = [each for each in relations_to(relation.model) if not each.is_parent_link] if named else []
-            for opened in (opened for opened in self._others if not opened.shared and referring):
+            for opened in bags if referring else ():
                 for batch in (each for each in opened.diffs if each.model == label and isinstance(each, Removed)):
                     for row in batch.rows:
                         key = named.get(row[batch.columns.index(name)]) if name in batch.columns else None
@@ -194,6 +203,8 @@ class Attached:
             for relation, values in self._sealed_mentions(link)
             if self._policy(relation) != "delete"
         ]
+        if named := self._mentioned(link):
+            mentioned.append((table_of(link.model).key_names[0], named))
         all_of_them = link in self._made
         sealed = self._sealed_rows(link) if mentioned or all_of_them else []
         followed = [
@@ -220,6 +231,29 @@ class Attached:
         table, names = table_of(link.model), companions.named_by(link)
         found = raw.read_where(table, (link.name, *names), link.name, list(owners), lock=False, using=self._using)
         return own | {value: dict(zip(names, known, strict=True)) for value, *known in found}
+
+    def _mentioned(self, link: Link) -> set[Any]:
+        """Companions that rows name which others have taken away with themselves."""
+        label = table_of(link.model).label
+        return {
+            now
+            for opened in self._others
+            if opened.is_mention
+            for batch in opened.mentions
+            if batch.model == label
+            for now in batch.names().values()
+        }
+
+    def follow_mentions(self, names: Values) -> None:
+        """Let those name what stands beside the owner, as rows do by ``names``."""
+        for link in self.links:
+            now: dict[Any, Any] = {}
+            for relation in relations_to(link.model):
+                label, name, _ = _place(relation)
+                if relation.field.target_field.primary_key:
+                    now |= names.get(label, {}).get(name, {})
+            for opened in (each for each in self._others if now and each.is_mention):
+                mentions.follow(opened, now, label=table_of(link.model).label)
 
     def _sealed_mentions(self, link: Link) -> Iterator[tuple[Relation, set[Any]]]:
         """The relations to companions by which sealed records name any, and the values there."""
