@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 from unittest import mock
 
 import pytest
@@ -208,10 +208,12 @@ class Guild(Habitat):
 
     principal = guild.Member
     tables = guild.MODELS
-    made = tables[1:]
+    made = tuple(model for model in tables[1:] if model is not guild.Ribbon)
     disguises = tuple(cls for cls in guild_specs.ALL if hasattr(cls, "transformations"))
     oracles = BesideMembers
     one_in = 2
+    #: What others attach; plaques and taunts seldom.
+    attached: ClassVar[tuple[type[Model], ...]] = (*3 * (guild.Wreath, guild.Coin), guild.Taunt, guild.Plaque)
 
     oracle: BesideMembers
 
@@ -250,8 +252,8 @@ class Guild(Habitat):
 
     def attach_one(self, which: int, data: Any) -> None:
         """Somebody attaches a row to what stands beside a pseudoprincipal. In the twin it hangs from the first where it comes to."""
-        model = (*3 * (guild.Wreath, guild.Coin), guild.Taunt, guild.Plaque)[which % 8]
-        (column,) = references_of(model)
+        model = self.attached[which % len(self.attached)]
+        (column,) = (each for each in references_of(model) if each.related_model in self.oracle.companions)
         there = {*self.oracle.present(column.related_model)}
         hosts = [
             row
@@ -262,6 +264,10 @@ class Guild(Habitat):
         if hosts:
             host, number = pick(data, hosts), next(self.numbers)
             values = {"id": 1000 + number, column.attname: host.key, "text": f"needle text '{number}'"}
+            for name in self.oracle.owner_columns(model):
+                values[name] = pick(data, [row for row in self.oracle.rows[guild.Member] if row.stands_for is None]).key
+                if not QuerySet(guild.Member).filter(pk=values[name]).exists():
+                    return
             self.tell(f"the application attaches {model.__name__} {values} beside {self.oracle.beside[host]}")
             self.write(partial(_create, model, values), int)
             self.oracle.rows[model].append(Row(model, values))
@@ -304,6 +310,15 @@ class Guild(Habitat):
                 rows = shown[model]
                 for key in [key for key, values in rows.items() if values["member_id"] in self.swept]:
                     del rows[key]
+
+
+class Ribbons(Guild):
+    """Who attaches something takes it along when they leave."""
+
+    made = guild.MODELS[1:]
+    #: A ribbon waits for the sign of somebody who is away.
+    one_pass = False
+    attached = (*4 * (guild.Ribbon,), guild.Wreath)
 
 
 class Lending(Habitat):
@@ -856,6 +871,7 @@ HABITATS = (
     Council,
     Court,
     Guild,
+    Ribbons,
     Lending,
     Press,
     Studio,

@@ -97,4 +97,15 @@ class Coin(models.Model):
         app_label = "zoo"
 
 
-MODELS = (Member, Sign, Chest, Piece, Tool, Wreath, Taunt, Plaque, Coin)
+class Ribbon(models.Model):
+    """Somebody ties it to a sign, and takes it along when they leave."""
+
+    sign = models.ForeignKey(Sign, models.CASCADE)
+    giver = models.ForeignKey(Member, models.CASCADE)
+    text = models.TextField()
+
+    class Meta:
+        app_label = "zoo"
+
+
+MODELS = (Member, Sign, Chest, Piece, Tool, Wreath, Taunt, Plaque, Coin, Ribbon)

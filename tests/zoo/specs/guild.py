@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import edna
 from edna import Decorrelate, Disguise, Modify, Remove, placeholders
-from tests.zoo.models.guild import Chest, Coin, Member, Piece, Plaque, Sign, Taunt, Tool, Wreath
+from tests.zoo.models.guild import Chest, Coin, Member, Piece, Plaque, Ribbon, Sign, Taunt, Tool, Wreath
 
 
 class AnonymousMember(edna.Pseudoprincipal):
@@ -27,6 +27,8 @@ class Leave(Disguise):
         Remove(Sign, owner="member"),
         Remove(Chest, owner="member"),
         Remove(Wreath, owner="sign__member"),
+        Remove(Ribbon, owner="sign__member"),
+        Remove(Ribbon, owner="giver", when=edna.ANY_LEFT),
         Remove(Taunt, owner="sign__member"),
         Remove(Plaque, owner="sign__member"),
         Remove(Coin, owner="chest__member"),
@@ -96,6 +98,8 @@ class Strip(Disguise):
         Remove(Chest, owner="member"),
         Remove(Tool, owner="member"),
         Remove(Wreath, owner="sign__member"),
+        Remove(Ribbon, owner="sign__member"),
+        Remove(Ribbon, owner="giver", when=edna.ANY_LEFT),
         Remove(Taunt, owner="sign__member"),
         Remove(Plaque, owner="sign__member"),
         Remove(Coin, owner="chest__member"),
