@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
@@ -207,10 +208,11 @@ def _is_right(field: Field[Any, Any]) -> bool:
 
 def _written_without(field: Field[Any, Any]) -> str:
     """`without`, as code; of a choice, what one begins with."""
-    if not field.choices and not (field.is_relation and not field.null):
-        return repr(without(field))
-    value = getattr(field.default, "value", field.default)
-    return repr(value) if isinstance(value, str | int) else "..."
+    is_choice = field.choices or (field.is_relation and not field.null)
+    value = getattr(field.default, "value", field.default) if is_choice else without(field)
+    if isinstance(value, str):
+        return json.dumps(value)
+    return repr(value) if value is None or isinstance(value, int) else "..."
 
 
 def without(field: Field[Any, Any]) -> Any:

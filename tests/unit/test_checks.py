@@ -1471,7 +1471,7 @@ def test_what_is_to_be_written_about_rights_can_be_copied(run: Run) -> None:
     assert 'Remove(Officer.groups.through, owner="officer", returning=edna.NOTHING)' in str(found[0])
     assert 'Remove(Officer, returning={"is_staff": False, "roles": 0})' in str(found[1])
     (of_a_group,) = [each.hint for each in run(spec(Remove(Posting, owner="officer"))) if each.id == "edna.W123"]
-    assert 'Remove(Posting, owner="officer", returning={"role": \'h\', "is_owner": False})' in str(of_a_group)
+    assert 'Remove(Posting, owner="officer", returning={"role": "h", "is_owner": False})' in str(of_a_group)
     assert "edna.NOTHING if they are not" in str(of_a_group)
 
 
