@@ -73,11 +73,32 @@ _WORDS: Final[dict[Looks, str]] = {
     "first_name firstname last_name lastname given_name family_name middle_name surname maiden_name unaccented_name legal_name",
 }
 #: Behind "mail" these say of something else that it is about mails.
-_ABOUT_MAIL: Final = {"domain", "domains", "host", "server", "backend", "provider", "template", "subject"}
+_ABOUT_MAIL: Final = {
+    *(
+        "domain",
+        "domains",
+        "host",
+        "server",
+        "backend",
+        "provider",
+        "port",
+        "pass",
+        "folder",
+        "dir",
+        "directory",
+        "path",
+    ),
+    *("template", "subject", "type", "format", "interval", "frequency", "prefix", "header", "footer", "status", "mode"),
+}
 #: As many as write "name" behind one of these mean a person's.
 _PEOPLE: Final = (
     "author user poster sender recipient customer contact owner creator reporter submitter editor member person guest visitor client "
     "student teacher employee patient reviewer commenter signer payer buyer billing shipping"
+)
+#: Whoever a reference of such a name leads to deals with the row, and it may be of another.
+_SERVING: Final = (
+    "assigned assignee agent handler handled approver approved reviewed moderated processed resolved closed locked "
+    "verified checked"
 )
 #: These tell about somebody only where the table leads to a person.
 _WORDS_NEAR_A_PERSON: Final[dict[Looks, str]] = {
@@ -125,6 +146,12 @@ def lists_people(field: Field[Any, Any]) -> bool:
     return isinstance(field, TextField | JSONField | CharField) and not (
         isinstance(field, FileField | EmailField) or field.choices or not _has_any(_words(field.name), _LISTS)
     )
+
+
+def is_of_another(name: str, *, beside: str) -> bool:
+    """Whether a column is about another person than the reference beside it: `submitter_email`, beside `assigned_to`."""
+    link, first = _words(beside), _words(name)[0]
+    return _has_any(link, _SERVING) and first in _PEOPLE.split() and first not in link
 
 
 def way_to_a_person(model: type[Model]) -> str | None:

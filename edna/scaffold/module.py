@@ -21,7 +21,7 @@ from edna.scaffold.columns import Filling, filling_of
 from edna.scaffold.comments import comments_on, what_stays
 from edna.scaffold.draft import Draft, behind
 from edna.scaffold.meanwhile import acceptable
-from edna.scaffold.rows_by_value import Named, by_name_alone, in_lists, without_account
+from edna.scaffold.rows_by_value import Named, by_name_alone, in_lists, of_others_than_who_serves, without_account
 from edna.spec import Remove
 
 #: What most formatters break lines at.
@@ -166,6 +166,12 @@ def _disguise(draft: Draft, class_name: str) -> str:
             "Decide: these rows may have no account, and still name somebody. If whoever has that in their account is meant, add:"
         )
         lines += [line for each in guests for line in _pasted(each)]
+    if served := of_others_than_who_serves(draft) if _removes_account(draft) else []:
+        lines += _comment(
+            "Decide: in these rows somebody deals with what another one has sent in, whom no key names. If whoever has "
+            "that in their account is meant, add:"
+        )
+        lines += [line for each in served for line in _pasted(each)]
     if unowned := by_name_alone(draft) if _removes_account(draft) else []:
         lines += _comment(
             "Decide: no key ties these to a person, but they look as if they named people. If they do, add what stands below each; "

@@ -75,6 +75,25 @@ def in_lists(draft: Draft) -> list[Named]:
     return found
 
 
+def of_others_than_who_serves(draft: Draft) -> list[Named]:
+    """Rows in which somebody deals with what another one has sent in: the key leads to the first, and an address names the second."""
+    accounts = tables_of_object(draft.principal._meta.concrete_model or draft.principal)
+    found: list[Named] = []
+    for model in personal_columns.tables():
+        links = [each.name for each in model._meta.local_fields if each.related_model in accounts]
+        told = [
+            each
+            for each in model._meta.local_concrete_fields
+            if personal_columns.says_who(each)
+            and links
+            and all(personal_columns.is_of_another(each.name, beside=link) for link in links)
+        ]
+        values = {each.name: value for each in told if (value := emptying(each)) is not NOTHING}
+        if values and (owner := _owner(draft, told)):
+            found.append(Named(model, [*values], [Modify(model, owner, set=values)]))
+    return found
+
+
 def without_account(draft: Draft) -> list[Named]:
     """Rows of guests: the key to the account is empty in them, and what they name may be the account's all the same."""
     found: list[Named] = []
@@ -91,7 +110,12 @@ def without_account(draft: Draft) -> list[Named]:
             continue
         if not isinstance(link, Field) or not link.null or in_key(link) or link.name in getattr(step, "set", ()):
             continue
-        told = [each for each in step.model._meta.concrete_fields if personal_columns.says_who(each, link=link.name)]
+        told = [
+            each
+            for each in step.model._meta.concrete_fields
+            if personal_columns.says_who(each, link=link.name)
+            and not personal_columns.is_of_another(each.name, beside=link.name)
+        ]
         if owner := _owner(draft, told):
             guests = dataclasses.replace(step, owner=owner, where=Q(**{link.name: None}))
             found.append(Named(step.model, [each.name for each in told], [guests]))

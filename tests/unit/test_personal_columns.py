@@ -35,6 +35,9 @@ def text(**kwargs: Any) -> Any:
         ("backup_email", text(), Looks.EMAIL),
         ("email_verified", models.BooleanField(), None),
         ("mail_domain", text(), None),
+        ("email_box_imap_folder", text(), None),
+        ("email_box_pass", text(), None),
+        ("email_box_user", text(), Looks.EMAIL),
         ("email_template", models.TextField(), None),
         ("domain_email", text(), Looks.EMAIL),
         ("seen_from", models.GenericIPAddressField(), Looks.IP),
@@ -58,6 +61,16 @@ def text(**kwargs: Any) -> Any:
 def test_what_says_who_somebody_is_looks_so_in_every_table(name: str, field: Any, expected: Looks | None) -> None:
     """Also where nothing leads to a person: a list of subscribers, a log."""
     assert looks(Group, name, field) is expected
+
+
+def test_a_column_may_be_about_another_than_the_reference_beside_it() -> None:
+    """Only where the name of the reference says that its person serves others."""
+    assert personal_columns.is_of_another("submitter_email", beside="assigned_to")
+    assert personal_columns.is_of_another("customerName", beside="handled_by")
+    assert not personal_columns.is_of_another("submitter_email", beside="submitter")
+    assert not personal_columns.is_of_another("email", beside="assigned_to")
+    assert not personal_columns.is_of_another("customer_email", beside="user")
+    assert not personal_columns.is_of_another("agent_name", beside="agent")
 
 
 @pytest.mark.parametrize(

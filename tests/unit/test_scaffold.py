@@ -172,6 +172,13 @@ def test_steps_in_comments_can_be_pasted(write: Write) -> None:
     assert "where=Q(patron=None)" in steps
     assert 'Remove(LetterDrawer, owner=edna.by_value("email", "email")),' in steps
     assert 'owner=edna.by_element("watchers__*", "email"), set={"watchers__*": None}' in " ".join(steps.split())
+    # Whoever deals with it is not whom it is of.
+    assert "    #   draft_app.Complaint (submitter_email)\n" in text
+    one_line = " ".join(steps.split())
+    assert (
+        'Modify( Complaint, owner=edna.by_value("submitter_email", "email"), set={"submitter_email": ""}, )' in one_line
+    )
+    assert not any("Modify(Complaint" in step for step in steps_of(text))
     # A key cannot be emptied: the row goes, and what refers to it.
     assert "    #   draft_app.Correspondent (address)\n" in text
     assert 'Remove(Correspondent, owner=edna.by_value("address", "email")),' in steps

@@ -190,6 +190,14 @@ class LetterDrawer(Table):
     email = models.EmailField()
 
 
+class Complaint(Table):
+    """Of somebody who may have no account, and of the patron who deals with it."""
+
+    assigned_to = models.ForeignKey(Patron, models.SET_NULL, null=True, related_name="+")
+    submitter_email = models.EmailField(blank=True)
+    email_folder = models.CharField(max_length=60)
+
+
 class Correspondent(Table):
     """Known by the address, which is the key."""
 
