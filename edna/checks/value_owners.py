@@ -120,9 +120,11 @@ def _without_an_index(
     label, name = columns[0].model._meta.label, columns[0].name
     if isinstance(match, ByElement):
         if not _has_lists_index(columns[0]):
+            # Of a text, no index finds a part.
+            index = "On PostgreSQL, a GinIndex of a JSON column does, if case counts. "
             yield Warning(
                 f"{what}: no index finds who is named within {label}.{name}. Each time the disguise is applied, the whole table is read.",
-                hint=f"On PostgreSQL, a GinIndex of a JSON column does, if case counts. {decide} "
+                hint=f"{index if isinstance(columns[0], JSONField) else ''}{decide} "
                 "Else keep those people in a table of their own, a row for each.",
                 obj=obj,
                 id="edna.W131",

@@ -283,6 +283,14 @@ def test_what_is_named_in_a_list_is_one_persons_element(steps: list[Any], said: 
     assert found(Modify(Board, owner=WATCHER, set={"watchers__*": None})).keys() == {"edna.W131"}
 
 
+def test_an_index_is_proposed_where_one_finds_elements() -> None:
+    """Of a text, none does."""
+    of_json = found(Modify(Board, owner=WATCHER, set={"watchers__*": None}))
+    of_text = found(Modify(Board, owner=edna.by_element("cc__*", "email", principal=Customer), set={"cc__*": ""}))
+    assert ["GinIndex" in told["edna.W131"] for told in (of_json, of_text)] == [True, False]
+    assert all("reads_whole_table=True" in told["edna.W131"] for told in (of_json, of_text))
+
+
 def test_an_owner_in_a_list_is_written_as_it_was_said() -> None:
     for place in ("watchers__*", "people__readers__*__mail", "meta__mail"):
         owner = edna.by_element(place, "address__email", ignore_case=True, principal=Customer)
