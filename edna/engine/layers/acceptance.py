@@ -7,9 +7,13 @@ Knows opened records and held ones; reads and writes no tables.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
+
+from django.apps import apps
+from django.db.models import ForeignKey
 
 from edna import registry
 from edna.db.rows import table_of
@@ -44,7 +48,8 @@ def require_held(accepted: Accepted) -> None:
 def rows_to_give_up(held: Iterable[Held], accepted: Accepted, policy: Policy) -> Rows:
     """Of what is still held: the rows that the caller or the specification gives up.
 
-    None as long as an account is held: what belongs to it waits for it, and is not in anybody's way. Of a row, all or nothing.
+    None as long as an account is held: what belongs to it waits for it, and is not in anybody's way. Of a row, all or nothing; of an
+    object in several tables, too, whichever of them is named.
     """
     held = list(held)
     accounts = {table_of(model).label for model in registry.principal_models()}
@@ -52,18 +57,51 @@ def rows_to_give_up(held: Iterable[Held], accepted: Accepted, policy: Policy) ->
         return {}
     by_itself = {(label.lower(), str(reason)) for label, reasons in policy.items() for reason in reasons}
     by_caller = None if isinstance(accepted, All) else {(each.model, str(each.pk)) for each in accepted}
-    chosen = {
-        (each.model, each.pk)
-        for each in held
-        if by_caller is None
-        or (each.model, str(each.pk)) in by_caller
-        or (each.model.lower(), str(each.reason)) in by_itself
-    }
-    rows: dict[tuple[str, Any], dict[tuple[Reason, str | None], None]] = {}
+    objects: dict[tuple[str, Any], list[Held]] = {}
     for each in held:
-        if (each.model, each.pk) in chosen:
-            rows.setdefault((each.model, each.pk), {})[each.reason, each.field] = None
-    return {row: why for row, why in rows.items() if all(reason.can_be_accepted for reason, _ in why)}
+        objects.setdefault((_first_table(each.model), each.pk), []).append(each)
+    rows: dict[tuple[str, Any], dict[tuple[Reason, str | None], None]] = {}
+    for parts in objects.values():
+        tables = {each.model.lower() for each in parts}
+        # That a child waits for its parent's row, which is held as well, is no reason of its own.
+        reasons = {str(each.reason) for each in parts if not _waits_for_parent(each, tables)}
+        meant = (
+            by_caller is None
+            or any((each.model, str(each.pk)) in by_caller for each in parts)
+            or not by_itself.isdisjoint(itertools.product(tables, reasons))
+        )
+        if meant and all(each.reason.can_be_accepted for each in parts):
+            for each in parts:
+                rows.setdefault((each.model, each.pk), {})[each.reason, each.field] = None
+    return rows
+
+
+def _parent_of(label: str) -> tuple[str, str] | None:
+    """Of a multi-table child: the column that is its key and its parent's, and the parent's table."""
+    try:
+        key = apps.get_model(label)._meta.pk
+    except (LookupError, ValueError):  # there is no such model any more
+        return None
+    if not isinstance(key, ForeignKey) or not key.remote_field.parent_link or isinstance(key.related_model, str):
+        return None
+    return key.name, table_of(key.related_model).label
+
+
+def _first_table(label: str) -> str:
+    """The one that all tables of an object begin with."""
+    while parent := _parent_of(label):
+        _, label = parent
+    return label
+
+
+def _waits_for_parent(held: Held, tables: Collection[str]) -> bool:
+    parent = _parent_of(held.model)
+    return (
+        parent is not None
+        and held.reason is Reason.REFERENCE_MISSING
+        and held.field == parent[0]
+        and parent[1].lower() in tables
+    )
 
 
 def give_up(bags: Iterable[Opened], rows: Collection[tuple[str, Any]], outcome: Outcome) -> set[tuple[str, Any]]:

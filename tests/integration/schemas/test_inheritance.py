@@ -194,6 +194,42 @@ class TestRemoval:
         assert zoo.Parrot.objects.get(pk=parrot.pk).chip == "another"
         assert squatter.chip == "taken"
 
+    def test_is_not_given_up_in_parts(self, zoo: Any, ada: Student, bob: Student, spec: Any) -> None:
+        """A specification that accepts that what the child refers to is gone says nothing of its own parent, which is only held: the
+        child was given up, and its parent came back later as half an object."""
+        parrot = zoo.Parrot.objects.get(keeper=ada.user.pk)
+        zoo.Animal.objects.filter(pk=parrot.pk).update(chip="taken")
+        before, tables = application_dump(), edna_dump()
+        accepts = {"schemas.Bird": ["reference_missing"], "schemas.Parrot": ["reference_missing"]}
+        receipt = ada.disguise(spec("leave", *leaving(zoo), accepts=accepts))
+        squatter = zoo.Animal.objects.create(keeper=bob.user, name="squatter", chip="taken")
+
+        assert ada.reveal(receipt).accepted == {}
+
+        squatter.delete()
+        identical(ada, receipt, before, tables)
+
+    @pytest.mark.parametrize("part", ["schemas.animal", "schemas.bird", "schemas.parrot"])
+    @pytest.mark.parametrize("by", ["caller", "specification"])
+    def test_is_given_up_as_a_whole(self, zoo: Any, ada: Student, bob: Student, spec: Any, part: str, by: str) -> None:
+        """Whichever of its tables is named."""
+        parrot = zoo.Parrot.objects.get(keeper=ada.user.pk)
+        zoo.Animal.objects.filter(pk=parrot.pk).update(chip="taken")
+        accepts = {"schemas.Sighting": ["reference_missing"]}
+        accepts |= {part: ["unique_taken"]} if by == "specification" else {}
+        receipt = ada.disguise(spec("leave", *leaving(zoo), accepts=accepts))
+        zoo.Animal.objects.create(keeper=bob.user, name="squatter", chip="taken")
+
+        with ada.unlock() as unlocked:
+            outcome = edna.reveal(receipt, unlocked)
+            if by == "caller":
+                named = [held for held in outcome.held if (held.model, held.pk) == (part, parrot.pk)]
+                outcome = edna.reveal(receipt, unlocked, accept=named)
+
+        assert outcome.complete, outcome
+        assert animals(zoo, pk=parrot.pk) == [0, 0, 0, 0]
+        assert animals(zoo, keeper=ada.user.pk) == [2, 1, 0, 1]
+
     def test_takes_as_many_statements_for_many_objects_as_for_few(
         self, schemas: Any, enrolled: Enrol, spec: Any
     ) -> None:
