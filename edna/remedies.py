@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from django.core.exceptions import FieldDoesNotExist
-from django.db.models import PROTECT, Model
+from django.db.models import PROTECT, ForeignKey, Model
 
 from edna import coverage, registry
 from edna.coverage import Relation, Way, in_key, tables_of_object
@@ -86,6 +86,8 @@ def following(disguise: type[Disguise], relation: Relation, *, principals: Model
             steps.append(emptying)
         elif going is not None or emptying is not None:
             steps += [each for each in (going, emptying) if each is not None][:1]
+        elif _opens_circle(relation, remove) and not is_of_principals(relation.model, principals):
+            steps.append(_removal(relation, remove, principals))
         elif not remove.owners:
             steps.append(Decorrelate(relation.model, relation.field.name))
         elif not relation.is_enforced:
@@ -107,6 +109,10 @@ def _removing(relation: Relation, remove: Remove, principals: Models) -> Remove 
     """None where they are people, or where no path says whose they are."""
     if is_of_principals(relation.model, principals) or _comes_back(relation, remove):
         return None
+    return _removal(relation, remove, principals)
+
+
+def _removal(relation: Relation, remove: Remove, principals: Models) -> Remove:
     way = _way(relation, remove)
     returning = NOTHING if grants(relation.model, principals) else None
     return Remove(relation.model, _owner(sorted(way.owners)), where=way.where, returning=returning)
@@ -164,6 +170,19 @@ def _comes_back(relation: Relation, remove: Remove) -> bool:
     """Whether the owner paths of removed rows lead through the table that refers to them: a tree, or a circle, never ends."""
     passed = [table for owner in remove.owners for table in _tables_on(remove.model, owner)]
     return any(relation.model in tables_of_object(table) for table in dict.fromkeys(passed))
+
+
+def _opens_circle(relation: Relation, remove: Remove) -> bool:
+    """Whether rows are somebody's because of one that hangs on them, and which they may do without: the circle ends where that
+    reference is emptied, which is the next gap."""
+    for owner in remove.owners:
+        tables = _tables_on(remove.model, owner)
+        if len({*tables}) < len(tables) or len(tables) < 2 or tables[1] is not relation.model:
+            return False
+        link = remove.model._meta.get_field(owner.partition("__")[0])
+        if not isinstance(link, ForeignKey) or not link.null or in_key(link):
+            return False
+    return bool(remove.owners)
 
 
 def _tables_on(model: type[Model], owner: str) -> list[type[Model]]:

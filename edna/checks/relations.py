@@ -100,8 +100,8 @@ def _emptied(disguise: type[Disguise]) -> Iterator[CheckMessage]:
             yield Warning(
                 f"Removes {relation.target._meta.label}, and {relation.label} is emptied: the rows stay, and keep "
                 f"{names}, which may say whose they were.",
-                hint=f"Add {written_step(step)}, or a Remove if the rows are to go. If nothing there is about the person, silence "
-                "this check.",
+                hint=f"Add {written_step(step)}, or a Remove if the rows are to go. Of a column that is not about the person: "
+                f"{written_step(Keep(model, telling[0].name, why='...'))}.",
                 obj=name_of(disguise),
                 id="edna.W207",
             )
@@ -117,7 +117,12 @@ def _enforced(disguise: type[Disguise]) -> Iterator[CheckMessage]:
         otherwise = _unless_of_others(gap, "give the field db_constraint=False and on_delete=DO_NOTHING")
         yield Error(
             f"Keeps {relation.label} pointing at removed rows of {relation.target._meta.label}, but {what}.",
-            hint=f"Instead of Keep: {_cover(gap, otherwise=otherwise)}",
+            hint=(
+                "Leave Keep out, and the reference is set as on_delete says. Or, i"
+                if relation.is_set_by_django
+                else "I"
+            )
+            + f"nstead of Keep: {_cover(gap, otherwise=otherwise)}",
             obj=name_of(disguise),
             id="edna.E203" if relation.changed_by_database else "edna.E202",
         )

@@ -136,7 +136,10 @@ def _needed(field: Field[Any, Any]) -> str:
     if isinstance(field, (CharField, TextField)):
         return "placeholders.random_string()"
     if isinstance(field, IntegerField):
-        return "placeholders.call(lambda: secrets.randbelow(2**31), unique=True)" if field.unique else "0"
+        if field.unique:
+            return "placeholders.call(lambda: secrets.randbelow(2**31), unique=True)"
+        # Pages may know no other values than these.
+        return next((str(value) for value, _ in field.flatchoices if isinstance(value, int)), "0")
     if isinstance(field, BooleanField):
         return "False"
     if isinstance(field, (DecimalField, FloatField)):

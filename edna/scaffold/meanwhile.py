@@ -5,9 +5,12 @@ Reads model definitions. A guess: which of these rows anybody deletes, only the 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from django.contrib.contenttypes.models import ContentType
 from django.db.models import ForeignKey, Model
 
+from edna import coverage
 from edna.coverage import Relation, tables_of_object
 from edna.remedies import is_of_principals
 from edna.scaffold.draft import Draft
@@ -24,13 +27,21 @@ def acceptable(draft: Draft) -> dict[str, list[str]]:
         if isinstance(step, Decorrelate | Modify) and not own:
             _add(found, step.model, "row_missing")
         comes_back = isinstance(step, Remove) and not own and step.returning is not NOTHING
-        if comes_back and any(each.target not in removed for each in _needed(draft, step.model)):
-            _add(found, step.model, "reference_missing")
+        for table in _with_parents(step.model) if comes_back else ():
+            if any(each.target not in removed for each in _needed(draft, table)):
+                # Of a parent's reference, too: by the child's label, as the parent may have children that stay.
+                _add(found, step.model, "reference_missing")
     for relation in draft.emptied:
         # Also where the person's own rows go: those of others stay.
         if not is_of_principals(relation.model, draft.principals):
             _add(found, relation.model, "row_missing")
     return dict(sorted(found.items()))
+
+
+def _with_parents(model: type[Model]) -> Iterator[type[Model]]:
+    yield model
+    for link in coverage.parent_links(model):
+        yield from _with_parents(link.target)
 
 
 def _needed(draft: Draft, model: type[Model]) -> list[Relation]:

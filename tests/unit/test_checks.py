@@ -856,6 +856,28 @@ def test_hint_for_emptied_rows_is_the_code_that_is_missing(run: Run) -> None:
     assert 'Modify(Remark, owner="author", set={"author_email": "", "author_name": None})' in hint
 
 
+def test_hint_for_emptied_rows_says_how_one_column_stays(run: Run) -> None:
+    """It said to silence the check, and so for all tables and all columns."""
+    hint = str(message(run(spec(Remove(Person))), "W207").hint)
+    assert 'Of a column that is not about the person: Keep(Remark, "author_email", why="...").' in hint
+
+
+def test_hint_for_what_is_emptied_by_itself_is_to_leave_keep_out(run: Run) -> None:
+    hint = str(message(run(spec(COMMENTS, Keep(NullPin, "comment"))), "E202").hint)
+    assert hint.startswith("Leave Keep out")
+
+
+def test_hints_lead_out_of_a_circle_that_the_owner_goes_through(run: Run) -> None:
+    """Rows that are somebody's because of one that hangs on them, an article by its last revision: it was said that no path leads there,
+    and to decorrelate rows that have no owner of their own."""
+    steps = [Remove(Band, owner="anthem__composer")]
+    hint = str(message(run(spec(*steps)), "E201").hint)
+    assert 'Remove(Song, owner="band__anthem__composer")' in hint
+    edna.unregister(registry.get("checks.sample"))
+    steps.append(Remove(Song, owner="band__anthem__composer"))
+    assert "edna.E201" not in [found.id for found in run(spec(*steps))]
+
+
 def test_hint_for_copies_is_the_same_step_where_they_say_whose_they_are(run: Run) -> None:
     same = Decorrelate(Diary, owner="author", group_by=["pk"], together="diary")
     hint = str(message(run(spec(same)), "W209").hint)

@@ -190,6 +190,11 @@ def test_steps_in_comments_can_be_pasted(write: Write) -> None:
     assert {*said} <= {"edna.W106", "edna.W131"}
 
 
+def test_rows_beside_placeholder_users_have_values_that_pages_know(write: Write) -> None:
+    """Of a column with choices and a default that is computed: it was 0."""
+    assert 'companions = {Dossier: {"rows_per_page": 10}}' in write(*LIBRARY)
+
+
 def test_what_a_site_may_delete_meanwhile_is_suggested(write: Write) -> None:
     """In a comment, which can be taken as it is: rows that stay, and what removed ones need, through tables among them."""
     text = write(*LIBRARY)
@@ -197,6 +202,8 @@ def test_what_a_site_may_delete_meanwhile_is_suggested(write: Write) -> None:
     comment = text[begin : text.index("    # }", begin) + len("    # }")]
     assert '    #     "draft_app.Loan": ["row_missing"],' in comment
     assert '    #     "draft_app.Patron_wishes": ["reference_missing"],' in comment
+    # What the parent of a multi-table child needs: all rows of the object wait for it.
+    assert '    #     "draft_app.PatronNotice": ["reference_missing"],' in comment
     # The person's own rows go, and those of others stay, with an empty reference.
     assert '    #     "draft_app.Seat": ["row_missing"],' in comment
     # Of a row that went with the last of several owners, nobody gives up what the others hold as well.

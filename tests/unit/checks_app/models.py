@@ -237,6 +237,7 @@ class Band(Table):
 
 class Song(Table):
     band = models.ForeignKey(Band, models.CASCADE)
+    composer = models.ForeignKey(Person, models.SET_NULL, null=True)
 
 
 class Guest(Table):

@@ -20,6 +20,10 @@ class Guard:
         self.action(*arguments)
 
 
+def usual_length() -> int:
+    return 25
+
+
 class Table(models.Model):
     class Meta:
         abstract = True
@@ -71,11 +75,27 @@ class GoldenSticker(Sticker):
         app_label = "draft_app"
 
 
+class Notice(Table):
+    """Goes with its book."""
+
+    book = models.ForeignKey(Book, models.CASCADE)
+
+
+class PatronNotice(Notice):
+    """What it needs is the parent's."""
+
+    patron = models.ForeignKey(Patron, models.CASCADE)
+
+    class Meta:
+        app_label = "draft_app"
+
+
 class Dossier(Table):
     """The profile."""
 
     patron = models.OneToOneField(Patron, models.CASCADE)
     about = models.TextField()
+    rows_per_page = models.IntegerField(choices=[(10, "ten"), (25, "twenty-five")], default=usual_length)
 
 
 class Answer(Table):
