@@ -450,7 +450,7 @@ class TestTerms:
         name = spec("leave", Remove(zoo.Keeper, returning={"badge": placeholders.random_string()}), *leaving(zoo)[1:])
         found = {each: terms.check_returning(edna.registry.get(each)) for each in (unsaid, name)}
         assert [message.id for message in found[unsaid]] == ["edna.W123"]
-        assert """returning={"badge": ''}""" in str(found[unsaid][0].hint)
+        assert 'returning={"badge": ""}' in str(found[unsaid][0].hint)
         assert [message.id for message in found[name]] == ["edna.W303"], "the column is short, and can be set"
         outcome = ada.reveal(ada.disguise(name))
         assert outcome.complete
