@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.core.exceptions import FieldDoesNotExist
-from django.db.models import Field, JSONField, Model, Q
+from django.db.models import Field, JSONField, Model, Q, TextField
 
 from edna import personal_columns, placeholders
 from edna.coverage import in_key, relations_to, tables_of_object
@@ -69,7 +69,9 @@ def in_lists(draft: Draft) -> list[Named]:
     for column in (each for model in personal_columns.tables() for each in model._meta.local_concrete_fields):
         if theirs is not None and personal_columns.lists_people(column) and not in_key(column):
             place = f"{column.name}{BETWEEN}{EACH}"
-            value = None if isinstance(column, JSONField) else placeholders.random_email()
+            # Among as many others as there may be, nothing longer is sure to fit.
+            shortest = None if isinstance(column, JSONField) else ""
+            value = placeholders.random_email() if isinstance(column, TextField) else shortest
             owner = by_element(place, theirs, principal=principal)
             found.append(Named(column.model, [column.name], [Modify(column.model, owner, set={place: value})]))
     return found

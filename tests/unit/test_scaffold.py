@@ -172,6 +172,8 @@ def test_steps_in_comments_can_be_pasted(write: Write) -> None:
     assert "where=Q(patron=None)" in steps
     assert 'Remove(LetterDrawer, owner=edna.by_value("email", "email")),' in steps
     assert 'owner=edna.by_element("watchers__*", "email"), set={"watchers__*": None}' in " ".join(steps.split())
+    assert 'owner=edna.by_element("cc__*", "email"), set={"cc__*": ""}' in " ".join(steps.split())
+    assert 'set={"bcc__*": placeholders.random_email()}' in " ".join(steps.split())
     # Whoever deals with it is not whom it is of.
     assert "    #   draft_app.Complaint (submitter_email)\n" in text
     one_line = " ".join(steps.split())

@@ -216,6 +216,8 @@ class Complaint(Table):
     assigned_to = models.ForeignKey(Patron, models.SET_NULL, null=True, related_name="+")
     submitter_email = models.EmailField(blank=True)
     email_folder = models.CharField(max_length=60)
+    cc = models.CharField(max_length=200, blank=True)
+    bcc = models.TextField(blank=True)
 
 
 class Correspondent(Table):
