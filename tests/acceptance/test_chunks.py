@@ -17,7 +17,7 @@ from edna.db import transactions
 from edna.engine.chunks import disguise as disguising
 from edna.engine.chunks.parts import split
 from edna.engine.disguising import execute as execution
-from edna.engine.planning.steps import Part, Target
+from edna.engine.planning.steps import First, Part, Target
 from edna.engine.revealing import reveal as revealing
 from edna.records.bag import BagKind
 from tests.databases import first_everywhere
@@ -275,7 +275,7 @@ def places(parts: list[Part], model: Any) -> dict[Any, int]:
 
 def keys_in(part: Part, model: Any) -> Collection[Any]:
     meant = part.get(model, ())
-    assert not isinstance(meant, int)
+    assert not isinstance(meant, First)
     return meant
 
 
@@ -294,7 +294,7 @@ def test_what_refers_to_a_row_goes_before_it(community: Community, settings: Any
 def test_no_chunk_has_more_rows_than_it_may(community: Community, settings: Any) -> None:
     parts = parts_of(registry.get(ANON), community.ann, most=4, settings=settings)
     for part in parts:
-        assert sum(meant if isinstance(meant, int) else len(meant) for meant in part.values()) <= 4
+        assert sum(meant.number if isinstance(meant, First) else len(meant) for meant in part.values()) <= 4
     assert set(places(parts, Story)) == set(community.ann.owns(Story))
 
 
@@ -303,7 +303,7 @@ def test_of_rows_that_vanish_one_by_one_the_keys_are_not_read(community: Communi
     """What somebody alone owns, and a disguise takes away, can be found until nothing is left."""
     ann = community.ann
     parts = parts_of(registry.get(ANON), ann, most=most, settings=settings)
-    assert {Vote: most} in parts
+    assert {Vote: First(most)} in parts
     assert len(about(parts, Vote)) == 1
     own = len(ann.owns(Vote))
     asked = [each for each in statements(lambda: ann.disguise(ANON)) if each.startswith("SELECT")]
@@ -800,7 +800,7 @@ def refuse_once(monkeypatch: pytest.MonkeyPatch, when: Callable[[Any], bool]) ->
     """The database refuses a chunk, once. Which it was is in the list then."""
     real, refused = disguising._Disguising.do, list[Part]()
 
-    def do(self: Any, part: Part) -> bool:
+    def do(self: Any, part: Part) -> Part | None:
         if not refused and when(self):
             refused.append(part)
             raise IntegrityError("somebody has just referred to a row of it")

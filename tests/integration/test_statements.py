@@ -144,6 +144,25 @@ def test_of_somebody_with_many_rows_no_more_are_read_than_tell_that_they_are_man
     assert order == (by_sum if connection.vendor == "postgresql" else "")
 
 
+@pytest.mark.only_on("mysql")
+@pytest.mark.parametrize("later_questions_first", [False, True])
+def test_a_chunk_looks_behind_the_rows_that_earlier_ones_took(*, later_questions_first: bool) -> None:
+    """InnoDB would pass them all again until they are purged. The index that it goes by may be in another order than the primary key: no
+    chunk is larger for that, nor the last one, which takes what is left."""
+    make_course(lectures=10, questions=5)
+    (student,) = enrol_many(1)
+    questions = list(Question.objects.order_by("pk").values_list("pk", flat=True))
+    for part in (questions[25:], questions[:25]) if later_questions_first else (questions,):
+        Answer.objects.bulk_create(Answer(author=student.user, question_id=each) for each in part)
+    with cut_into_chunks(10):
+        asked = statements(lambda: edna.disguise(DELETE, student.user))
+    looked = [sql for sql in asked if "FROM `websubmit_answer`" in sql and sql.endswith("LIMIT 10 FOR UPDATE")]
+    removed = [sql.count(",") + 1 for sql in asked if sql.startswith("DELETE FROM `websubmit_answer`")]
+    assert removed == [10] * 5
+    assert not Answer.objects.exists()
+    assert sum("`websubmit_answer`.`id` > " in sql for sql in looked) >= (3 if later_questions_first else 4)
+
+
 @pytest.mark.parametrize("name", ["websubmit.anonymize-all", "test.by-row", "test.redact"])
 def test_changes_take_as_many_statements_for_1000_rows_as_for_10(name: str) -> None:
     """One author for all rows or one for each: inserted, updated, undone and removed in bulk."""

@@ -5,7 +5,8 @@ Invariant: a chunk is whole or not there, and those that are there can be reveal
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import operator
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeVar
 
@@ -22,7 +23,7 @@ from edna.engine.chunks.parts import split
 from edna.engine.disguising import execute as disguising
 from edna.engine.planning import plan as planning
 from edna.engine.planning.scope import Scope
-from edna.engine.planning.steps import Part, Plan, Target
+from edna.engine.planning.steps import First, Part, Plan, Target
 from edna.errors import PrincipalNotRegistered
 from edna.records.chain import Chunk
 from edna.records.locator import Locator, Receipt
@@ -126,8 +127,9 @@ class _Disguising:
         for attempt in range(_ATTEMPTS):
             try:
                 for part in split(self.cls, self.target, params=self.params, using=self.using):
-                    while self.do(part):
-                        pass
+                    following: Part | None = part
+                    while following is not None:
+                        following = self.do(following)
                 break
             except IntegrityError:
                 # Somebody has added a row meanwhile that refers to one of the chunk: it comes before the others the next time.
@@ -135,28 +137,47 @@ class _Disguising:
                     raise
         return self.finish()
 
-    def do(self, part: Part) -> bool:
-        """One chunk, if it still has rows; whether the same part may have another."""
+    def do(self, part: Part) -> Part | None:
+        """One chunk, if it still has rows; what another one of the same part is about, if there may be more."""
         plan = self._committed(lambda: self._do(part))
         if plan.does_anything:
             self.chunk = self.chunk.next
         for table, keys in part.items():
-            if not isinstance(keys, int):
+            if not isinstance(keys, First):
                 # What a step about a child modifies may lie in the table of a parent, under the same key.
                 for each in coverage.tables_of_object(table):
                     self.finished.setdefault(each, set()).update(keys)
-        at_a_time = sum(meant for meant in part.values() if isinstance(meant, int))
-        return 0 < at_a_time <= sum(len(step.rows) for step in plan.steps if step.table.model in part)
+        return self._following(part, plan)
+
+    def _following(self, part: Part, plan: Plan) -> Part | None:
+        for table, meant in part.items():
+            if isinstance(meant, First) and len(keys := _keys_of(plan, table)) >= meant.number:
+                return {table: First(meant.number, behind=self._last_in_order(keys))}
+        return None
+
+    def _last_in_order(self, keys: Sequence[Row]) -> int | None:
+        """The last one, if the database goes by the primary key: it need not look once more at rows that earlier chunks took.
+
+        InnoDB has those in its index until it has purged them. What PostgreSQL's planner takes instead may be slower.
+        """
+        single = len(keys[-1]) == 1 and type(keys[-1][0]) is int
+        in_order = connection_of(self.using).vendor == "mysql" and all(map(operator.lt, keys, keys[1:]))
+        return keys[-1][0] if single and in_order else None
 
     def _do(self, part: Part) -> Plan:
-        prepared = self._plan(part)
+        scope = self._scope()
+        prepared = planning.build(scope, part=part, finished=self.finished)
+        for table, meant in part.items():
+            if isinstance(meant, First) and meant.behind is not None and len(_keys_of(prepared, table)) < meant.number:
+                # The index may be in another order than one chunk of it, and rows have come meanwhile.
+                prepared = planning.build(scope, part={table: First(meant.number)}, finished=self.finished)
         if prepared.does_anything:
             self._execute(prepared, more_to_come=True)
         return prepared
 
     def finish(self) -> Receipt:
         """The last chunk: everything that is left, with what was added meanwhile."""
-        self._committed(lambda: self._execute(self._plan(None)))
+        self._committed(lambda: self._execute(planning.build(self._scope(), finished=self.finished)))
         return Receipt(self.cls.name, self.chunk.first)
 
     def _committed(self, work: Callable[[], Result]) -> Result:
@@ -165,7 +186,7 @@ class _Disguising:
             self.overseer.committed()
         return result
 
-    def _plan(self, part: Part | None) -> Plan:
+    def _scope(self) -> Scope:
         """Under the locks of whom it is for."""
         if self.overseer is not None and not self.overseer.begins():
             raise _Pending
@@ -174,18 +195,7 @@ class _Disguising:
             self.require()
         if self.overseer is not None and not self.overseer.goes_on():
             raise _Pending
-        scope = Scope(
-            self.cls,
-            [target],
-            params=self.params,
-            using=self.using,
-            lock=True,
-        )
-        return planning.build(
-            scope,
-            part=part,
-            finished=self.finished,
-        )
+        return Scope(self.cls, [target], params=self.params, using=self.using, lock=True)
 
     def _execute(self, plan: Plan, *, more_to_come: bool = False) -> None:
         noted = under_way.noted(plan.targets[0].entry, self.cls.name, self.params, using=self.using)
@@ -199,6 +209,10 @@ class _Disguising:
         )
         if self.overseer is not None:
             self.overseer.done(None if more_to_come else receipt)
+
+
+def _keys_of(plan: Plan, table: type[Model]) -> list[Row]:
+    return [key for step in plan.steps if step.table.model is table for key in step.primary_keys()]
 
 
 def _locked(target: Target, model: type[Model], *, using: str) -> Target:

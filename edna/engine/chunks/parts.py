@@ -19,7 +19,7 @@ from edna.engine.chunks.units import links_within, units_before_account
 from edna.engine.graph.references import key_of
 from edna.engine.planning.selection import Selection
 from edna.engine.planning.statements import CompiledStep, compiled_disguise, owner_keys
-from edna.engine.planning.steps import Part, Target
+from edna.engine.planning.steps import First, Part, Target
 from edna.spec import Decorrelate, Disguise
 
 #: Of some tables, primary keys.
@@ -30,8 +30,8 @@ _MOST_KEYS = 10_000
 
 
 def split(cls: type[Disguise], target: Target, *, params: Mapping[str, Any], using: str) -> list[Part]:
-    """What each chunk but the last is about, in their order; where it is a number, all those that follow each other until a table has no
-    more. The last one is about the principal's own row, and all that is left."""
+    """What each chunk but the last is about, in their order; where it is the first rows, all those that follow each other until a table has
+    no more. The last one is about the principal's own row, and all that is left."""
     model = registry.principal_model_for(cls)
     owners = [key_of(model, str(entry.reference), using=using) for entry in target.owners if entry.attached]
     most = min(conf.chunk_rows(), _MOST_KEYS)
@@ -42,7 +42,7 @@ def split(cls: type[Disguise], target: Target, *, params: Mapping[str, Any], usi
         scan = _Scan(cls, params, owners, using, ordered=unit.ordered)
         bound = most if len(owners) == 1 and unit.vanishes else None
         if any(scan.look(step, most=bound) for step in unit.steps):
-            parts += [chunk, {unit.tables[0]: most}]
+            parts += [chunk, {unit.tables[0]: First(most)}]
             chunk, rows = {}, 0
             continue
         pieces = scan.pieces(most) if unit.divisible else [scan.rows]

@@ -33,7 +33,7 @@ from edna.engine.planning.statements import (
     compiled_for_keys,
     owner_keys,
 )
-from edna.engine.planning.steps import Finished, Part, Plan, PlannedStep, Target
+from edna.engine.planning.steps import Finished, First, Part, Plan, PlannedStep, Target
 from edna.records.diff import Modified
 from edna.spec import Disguise
 from edna.store import Entry
@@ -145,8 +145,8 @@ def _lock_principals_first(prepared: Compiled, finding: Finding, scope: Scope) -
 def _of_part(part: Part, steps: Sequence[CompiledStep], scope: Scope) -> Iterator[CompiledStep]:
     for whole, by_key in zip(steps, compiled_for_keys(scope.disguise, using=scope.using, lock=scope.lock), strict=True):
         meant = part.get(whole.node, ())
-        if isinstance(meant, int):
-            yield whole.first(meant, using=scope.using)
+        if isinstance(meant, First):
+            yield whole.first(meant.number, behind=meant.behind, using=scope.using)
         else:
             yield replace(by_key, keys=meant) if meant else by_key.without_rows()
 

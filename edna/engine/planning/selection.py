@@ -12,18 +12,22 @@ import operator
 import uuid
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Final
 
 from django.core.exceptions import EmptyResultSet
 from django.db import DEFAULT_DB_ALIAS
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import F, Model, Q, QuerySet, Value
+from django.db.models.expressions import RawSQL
 from django.db.models.sql import Query
 
 from edna.db.cursors import connection_of, cursor_of
 from edna.db.rows import Row, array_types, asking_for_any, counting, in_list, packets, plain
 from edna.engine.graph.owner_expressions import Keys, Owners, Translation, named, owned_by, translations
 from edna.spec import Param
+
+#: The place of the key behind which rows are meant.
+_BEHIND: Final = object()
 
 
 @dataclass(frozen=True)
@@ -93,13 +97,19 @@ class Selection:
         """Whether it reads several tables, or one several times."""
         return len(self.tables) > 1
 
-    def first(self, number: int, *, using: str) -> Selection:
-        """One that finds so many of these rows, whichever come first along the index that the database takes."""
-        if number not in self._first:
+    def first(self, number: int, *, behind: int | None = None, using: str) -> Selection:
+        """One that finds so many of these rows, whichever come first along the index that the database takes, of those ``behind`` a primary
+        key."""
+        compiled = self._first.get((number, behind is None))
+        if compiled is None:
             query = self.query.clone()
             query.clear_ordering(force=True)
-            self._first[number] = self._limited(query, number, using=using)
-        return self._first[number]
+            if behind is not None:
+                query.add_q(Q(pk__gt=RawSQL("%s", [_BEHIND])))
+            compiled = self._first[number, behind is None] = self._limited(query, number, using=using)
+        if behind is None:
+            return compiled
+        return replace(compiled, params=tuple(behind if param is _BEHIND else param for param in compiled.params))
 
     def within(self, most: int, *, using: str) -> Selection:
         """One that may end as soon as it has found more rows than ``most``, where the database goes along the same index then.
@@ -135,7 +145,7 @@ class Selection:
         return {}
 
     @functools.cached_property
-    def _first(self) -> dict[int, Selection]:
+    def _first(self) -> dict[tuple[int, bool], Selection]:
         return {}
 
     def run(

@@ -51,10 +51,10 @@ class CompiledStep:
         """The same step, which finds nothing and asks nobody."""
         return replace(self, selection=None, keys_only=False)
 
-    def first(self, number: int, *, using: str) -> CompiledStep:
-        """The same step, which finds so many of its rows."""
+    def first(self, number: int, *, behind: int | None = None, using: str) -> CompiledStep:
+        """The same step, which finds so many of its rows, of those ``behind`` a primary key."""
         assert self.selection is not None
-        return replace(self, selection=self.selection.first(number, using=using))
+        return replace(self, selection=self.selection.first(number, behind=behind, using=using))
 
     @property
     def finds_principals(self) -> bool:

@@ -6,7 +6,7 @@ import functools
 import operator
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from django.db.models import Model
 
@@ -30,8 +30,16 @@ _VOICE_BYTES: Final = 70
 #: What a bag takes that has nearly nothing in it.
 _SMALLEST_BAG_BYTES: Final = 1_150
 
-#: Of some tables, the raw primary keys that are meant; or how many rows, whichever the database finds first.
-Part = Mapping[type[Model], Collection[Row] | int]
+
+class First(NamedTuple):
+    """So many rows, whichever the database finds first, of those ``behind`` a primary key, if there is one."""
+
+    number: int
+    behind: int | None = None
+
+
+#: Of some tables, the raw primary keys that are meant, or the first rows.
+Part = Mapping[type[Model], Collection[Row] | First]
 #: Of some tables, the rows that have been dealt with, by their keys.
 Finished = Mapping[type[Model], Collection[Row]]
 
