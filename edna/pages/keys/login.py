@@ -31,13 +31,16 @@ logger = logging.getLogger("edna")
 
 
 @sensitive_variables()
-def give_key_at_login(user: Any, *, password: str, identifier: str | None = None) -> api.Registration | None:
+def give_key_at_login(
+    user: Any, *, password: str, identifier: str | None = None, has_code: bool = True
+) -> api.Registration | None:
     """Give somebody a key that this password opens, with a recovery code, if they have none yet. Costs one statement if they have.
 
     A login never fails because of it: None is returned, and the log says why, where no key could be made. With ``EDNA["CUSTODY"]``
-    "browser" none is: people make theirs on the page for that.
+    "browser" none is: people make theirs on the page for that. ``has_code=False``, where nobody is shown it: then no recovery code is
+    made, and the pages remind people until they make one.
     """
-    return _give_key(user, password=password, identifier=identifier, has_code=True)
+    return _give_key(user, password=password, identifier=identifier, has_code=has_code)
 
 
 @sensitive_variables()

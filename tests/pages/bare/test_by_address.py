@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 import pytest
+from django.contrib.auth.backends import ModelBackend
 from django.contrib.auth.models import User
 from django.contrib.auth.views import LoginView
 from django.http import HttpResponse
@@ -13,7 +14,7 @@ from django.test import Client
 from django.urls import path
 
 import edna
-from edna.pages.keys import GivesKeyAtLogin
+from edna.pages.keys import GivesKeyAtLogin, give_key_at_login
 from edna.urls import Pages
 from tests.pages.bare.club.models import Comment, Note
 from tests.pages.bare.conftest import PASSWORD, a_browser
@@ -21,6 +22,17 @@ from tests.pages.bare.visitor import Visitor
 
 ADDRESS = "bea@example.org"
 UNSEEN = "8d8e3d5e-2f5c-4c6b-9f0a"
+
+
+class Backend(ModelBackend):
+    """Gives a key, where the page of the log-in is a package's."""
+
+    def authenticate(self, request: Any, username: Any = None, password: Any = None, **options: Any) -> Any:
+        account = User.objects.get(email=username)
+        user = super().authenticate(request, username=account.get_username(), password=password)
+        if user is not None:
+            give_key_at_login(user, password=str(password), identifier=ADDRESS, has_code=False)
+        return user
 
 
 @pytest.fixture(params=["a column", "a method"], autouse=True)
@@ -101,5 +113,20 @@ def test_a_person_by_hand_has_the_same_identifier(user: User) -> None:
     edna.register_principal(user, password=PASSWORD, identifier=ADDRESS)
     visitor = Visitor(a_browser())
     visitor.client.force_login(user)
+    visitor.open("/privacy/hidden/")
+    assert "Nothing of yours is hidden now" in visitor.press("Show it", password=PASSWORD)
+
+
+@pytest.mark.parametrize("pages", ["a column"], indirect=True)
+def test_a_backend_gives_a_key_where_the_page_of_the_log_in_is_a_packages(user: User, settings: Any) -> None:
+    """Nobody is shown a recovery code there, so none is made, and the pages say so."""
+    settings.AUTHENTICATION_BACKENDS = [f"{__name__}.Backend"]
+    client = Client(headers={"host": "localhost"})
+    client.post("/login/", {"username": ADDRESS, "password": "a guess"})
+    assert not edna.is_registered(user)
+    client.post("/login/", {"username": ADDRESS, "password": PASSWORD})
+    assert edna.is_registered(user)
+    visitor = Visitor(client)
+    assert "You have no recovery code yet." in visitor.open("/privacy/")
     visitor.open("/privacy/hidden/")
     assert "Nothing of yours is hidden now" in visitor.press("Show it", password=PASSWORD)
