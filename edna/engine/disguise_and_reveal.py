@@ -8,6 +8,7 @@ A little long: disguising and revealing refuse for the same reasons, and whole a
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
@@ -30,7 +31,7 @@ from edna.engine.disguising import execute as disguising
 from edna.engine.erasing import erase as erasing
 from edna.engine.graph import staff as the_staff
 from edna.engine.graph.outcome import Outcome
-from edna.engine.layers.acceptance import Accepted, require_held, rows_to_give_up
+from edna.engine.layers.acceptance import Accepted, Rows, require_held, rows_to_give_up
 from edna.engine.planning import plan as planning
 from edna.engine.planning.scope import Scope
 from edna.engine.planning.steps import Plan, Target
@@ -355,15 +356,20 @@ def reveal(
         outcome = reveal_again(allow_partial=may_hold)
         if outcome is None:
             return None
-        # Once more before anything is given up: what came back last may have made way for it.
-        for give_up in (False, True):
-            if rows := rows_to_give_up(outcome.held, accepted, policy):
-                # All of the receipt's own may be done: what is held then lies in a bag of several, and is not given up.
-                with contextlib.suppress(ReceiptUnknown):
-                    again = reveal_again(allow_partial=True, given_up=rows if give_up else None)
-                    assert again is not None
-                    outcome.forget_held()
-                    outcome.include(again)
+        given_up: Rows = {}
+        for attempt in itertools.count():
+            rows = rows_to_give_up(outcome.held, accepted, policy)
+            more = {row: why for row, why in rows.items() if row not in given_up}
+            if not more:
+                break
+            # Once more before anything is given up: what came back last may have made way for it.
+            given_up = {**given_up, **more} if attempt else {}
+            # All of the receipt's own may be done: what is held then lies in a bag of several, and is not given up.
+            with contextlib.suppress(ReceiptUnknown):
+                again = reveal_again(allow_partial=True, given_up=given_up or None)
+                assert again is not None
+                outcome.forget_held()
+                outcome.include(again)
         if not allow_partial:
             outcome.require_complete(receipt.disguise)
         return outcome, forgets(outcome)

@@ -6,6 +6,7 @@ cannot be revealed is *held*: it stays sealed, with a machine-readable reason. D
 
 from __future__ import annotations
 
+import dataclasses
 import enum
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -53,10 +54,12 @@ class Held:
     pk: Any
     reason: Reason
     field: str | None = None
+    #: What it refers to is sealed as well, and yet to come back.
+    waits: bool = dataclasses.field(default=False, repr=False, compare=False)
 
     @classmethod
-    def of(cls, model: str, key: Row, reason: Reason, field: str | None = None) -> Held:
-        return cls(model, named(key), reason, field)
+    def of(cls, model: str, key: Row, reason: Reason, field: str | None = None, *, waits: bool = False) -> Held:
+        return cls(model, named(key), reason, field, waits)
 
 
 @dataclass(slots=True)

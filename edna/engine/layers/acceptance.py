@@ -63,8 +63,8 @@ def rows_to_give_up(held: Iterable[Held], accepted: Accepted, policy: Policy) ->
     rows: dict[tuple[str, Any], dict[tuple[Reason, str | None], None]] = {}
     for parts in objects.values():
         tables = {each.model.lower() for each in parts}
-        # That a child waits for its parent's row, which is held as well, is no reason of its own.
-        reasons = {str(each.reason) for each in parts if not _waits_for_parent(each, tables)}
+        # That it waits for what is held as well, and may come back, is no reason of its own: a specification speaks of what is gone.
+        reasons = {str(each.reason) for each in parts if not each.waits}
         meant = (
             by_caller is None
             or any((each.model, str(each.pk)) in by_caller for each in parts)
@@ -76,32 +76,15 @@ def rows_to_give_up(held: Iterable[Held], accepted: Accepted, policy: Policy) ->
     return rows
 
 
-def _parent_of(label: str) -> tuple[str, str] | None:
-    """Of a multi-table child: the column that is its key and its parent's, and the parent's table."""
+def _first_table(label: str) -> str:
+    """The one that all tables of an object begin with, as far as they have one key."""
     try:
         key = apps.get_model(label)._meta.pk
     except (LookupError, ValueError):  # there is no such model any more
-        return None
+        return label
     if not isinstance(key, ForeignKey) or not key.remote_field.parent_link or isinstance(key.related_model, str):
-        return None
-    return key.name, table_of(key.related_model).label
-
-
-def _first_table(label: str) -> str:
-    """The one that all tables of an object begin with."""
-    while parent := _parent_of(label):
-        _, label = parent
-    return label
-
-
-def _waits_for_parent(held: Held, tables: Collection[str]) -> bool:
-    parent = _parent_of(held.model)
-    return (
-        parent is not None
-        and held.reason is Reason.REFERENCE_MISSING
-        and held.field == parent[0]
-        and parent[1].lower() in tables
-    )
+        return label
+    return _first_table(table_of(key.related_model).label)
 
 
 def give_up(bags: Iterable[Opened], rows: Collection[tuple[str, Any]], outcome: Outcome) -> set[tuple[str, Any]]:

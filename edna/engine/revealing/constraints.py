@@ -82,9 +82,12 @@ def with_references(
             # A row of a tree that is held holds back those below it: look again without it.
             waiting = [row for row in rows if row[position] in missing]
             waiting = progress.move(batch, waiting, target, refers_to, position)
-            emptied = _without(position, batch, table, waiting, progress) if may_empty else {}
-            waiting = [row for row in waiting if row not in emptied]
-            hold(progress, batch, waiting, Reason.REFERENCE_MISSING, name)
+            emptied: dict[Row, Row] = {}
+            for part, waits in _by_what_they_wait_for(position, waiting, away):
+                optional = _without(position, batch, table, part, progress, waits=waits) if may_empty else {}
+                held = [row for row in part if row not in optional]
+                hold(progress, batch, held, Reason.REFERENCE_MISSING, name, waits=waits)
+                emptied |= optional
             rows = [emptied.get(row, row) for row in rows if row[position] not in missing or row in emptied]
     rows = _with_generic_references(batch, table, rows, names, progress, using=using)
     if len(rows) < before and table.links_within:
@@ -95,7 +98,19 @@ def with_references(
     return rows
 
 
-def _without(position: int, batch: RowBatch, table: Table, rows: Sequence[Row], progress: Progress) -> dict[Row, Row]:
+def _by_what_they_wait_for(
+    position: int, rows: Sequence[Row], away: Collection[Any]
+) -> tuple[tuple[list[Row], bool], ...]:
+    """Those that refer to what is gone, and those that refer to what is sealed as well."""
+    return (
+        ([row for row in rows if row[position] not in away], False),
+        ([row for row in rows if row[position] in away], True),
+    )
+
+
+def _without(
+    position: int, batch: RowBatch, table: Table, rows: Sequence[Row], progress: Progress, *, waits: bool
+) -> dict[Row, Row]:
     """Of rows that refer to what is not there, those that come back without that, each with what it is then. The reference stays sealed:
     what it leads to may come back, too."""
     name = batch.columns[position]
@@ -113,7 +128,7 @@ def _without(position: int, batch: RowBatch, table: Table, rows: Sequence[Row], 
     }
     links = [(*(row[key] for key in keys), row[position], None) for row in found]
     link = Modified(batch.model, batch.stamp, batch.key, (name,), links)
-    hold(progress, link, links, Reason.REFERENCE_MISSING, name)
+    hold(progress, link, links, Reason.REFERENCE_MISSING, name, waits=waits)
     return found
 
 
@@ -146,7 +161,7 @@ def _with_generic_references(
                 gone = {id(row) for row in waiting}
                 rows = [row for row in rows if id(row) not in gone]
                 waiting = progress.move(batch, waiting, target, refers_to, number)
-                hold(progress, batch, waiting, Reason.REFERENCE_MISSING, key.fk_field)
+                hold(progress, batch, waiting, Reason.REFERENCE_MISSING, key.fk_field, waits=True)
     return rows
 
 

@@ -222,7 +222,16 @@ class Reveal:
         return [batch for opened in self.coming for batch in opened.diffs]
 
 
-def hold(progress: Progress, batch: RowBatch, rows: Iterable[Sequence[Any]], reason: Reason, name: str | None) -> None:
+def hold(
+    progress: Progress,
+    batch: RowBatch,
+    rows: Iterable[Sequence[Any]],
+    reason: Reason,
+    name: str | None,
+    *,
+    waits: bool = False,
+) -> None:
+    """``waits``: it is for what is sealed as well."""
     held = [tuple(row) for row in rows]
     if not held:
         return
@@ -237,7 +246,7 @@ def hold(progress: Progress, batch: RowBatch, rows: Iterable[Sequence[Any]], rea
         kept = kept.without({key for model, key in progress.passing if model == batch.model})
     progress.outcome.stopped.add(batch.model, progress.former(batch.model, kept.primary_keys()))
     for key in kept.primary_keys():
-        progress.outcome.held.append(Held.of(batch.model, key, reason, name))
+        progress.outcome.held.append(Held.of(batch.model, key, reason, name, waits=waits))
 
 
 def _waiting(progress: Progress, batch: RowBatch, reason: Reason, name: str | None) -> set[Row]:

@@ -361,3 +361,34 @@ def test_what_the_database_does_not_look_at_is_looked_at(
     """A database without foreign keys refuses nothing."""
     monkeypatch.setattr(type(connection.features), "supports_foreign_keys", supported)
     assert refuses_at_once(table_of(schemas.Quote), using="default") is supported
+
+
+def test_a_specification_gives_up_what_is_gone_and_nothing_that_waits(schemas: Any, enrolled: Enrol, spec: Any) -> None:
+    """The animal is held, as somebody has its chip meanwhile; what was seen of it refers to it. It was given up for good, although the
+    animal came back. Once the animal is given up, it goes as well."""
+    ada, bob = (enrolled(schemas.Keeper, name=name) for name in ("Ada", "Bob"))
+    animal = schemas.Animal.objects.create(keeper=ada.user, name="cat", chip="7")
+    schemas.Sighting.objects.create(animal=animal, text="seen")
+    before = application_dump()
+    name = spec(
+        "animals",
+        Remove(schemas.Animal, owner="keeper"),
+        Remove(schemas.Sighting, owner="animal__keeper"),
+        accepts={"schemas.Sighting": ["reference_missing"]},
+    )
+    for accept in (False, True):
+        receipt = ada.disguise(name)
+        squatter = schemas.Animal.objects.create(keeper=bob.user, name="squatter", chip="7")
+
+        assert ada.reveal(receipt).accepted == {}
+
+        if accept:
+            with ada.unlock() as unlocked:
+                outcome = edna.reveal(
+                    receipt, unlocked, accept=[Held("schemas.animal", animal.pk, Reason.UNIQUE_TAKEN)]
+                )
+            assert (outcome.complete, outcome.accepted) == (True, {"schemas.animal": 1, "schemas.sighting": 1})
+        else:
+            squatter.delete()
+            assert ada.reveal(receipt).complete
+            assert application_dump() == before
