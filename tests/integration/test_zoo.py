@@ -255,6 +255,32 @@ def test_who_is_spared_gives_up_the_sign_on_which_something_hangs(zoo: Any) -> N
     assert one.history() == []
 
 
+@pytest.mark.parametrize("with_key", [True, False])
+@pytest.mark.parametrize("chunk", [1, 100])
+def test_who_waits_for_a_sign_waits_for_what_was_tied_to_nobodys_as_well(
+    with_key: bool,
+    chunk: int,
+    zoo: Any,  # noqa: F811
+) -> None:
+    """Somebody else has tied a ribbon there and is back: it goes to the owner's sign. The owner's own lies in an earlier chunk."""
+    one, two = guild_of("Ann", "Ben")
+    guild.Sign.objects.create(member=two.user)
+    guild.Piece.objects.create(master=one.user, journeyman=two.user, text="a chair")
+    masked = two.disguise("zoo.guild-two-nobodies")
+    for giver in (one, two):
+        sign = guild.Piece.objects.get().journeyman.sign
+        guild.Ribbon.objects.create(sign=sign, giver=giver.user, text="a ribbon")
+    gone = one.disguise("zoo.guild-leave", with_key=True)
+    with cut_into_chunks(chunk):
+        left = two.disguise("zoo.guild-leave", with_key=with_key)
+    one.reveal(gone)  # where the sign of nobody lies with the other one, the ribbon waits for that
+    assert two.reveal(masked).complete
+    assert two.reveal(left).complete
+    one.reveal_everything()
+    assert [ribbon.sign.member for ribbon in guild.Ribbon.objects.all()] == [two.user, two.user]
+    assert two.history() == []
+
+
 def test_what_lies_over_a_text_keeps_a_name_out_of_it_although_it_found_none(zoo: Any) -> None:  # noqa: F811
     """A name is taken out of a text, which another owner empties; then everybody's is looked for again, in vain. The other one changed the
     text last, and still waits for the first: that one's change of the same moment lies over what the other has emptied."""

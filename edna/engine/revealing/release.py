@@ -171,6 +171,7 @@ def _wait_for_own(
                 places[owners[key]] for link, places in away.items() if key in followed[link] and owners[key] in places
             ]
             if bags:
+                bags += attached.bags_naming(key)
                 voice, opened, waits = free.pop(key), min(bags, key=order.__getitem__), True
                 if opened is not None:
                     opened.add_voice(voice, unlisted=journal.current.unlisted)

@@ -166,6 +166,30 @@ class Attached:
                         if key is not None and any(self._is_named(each, batch, row) for each in referring):
                             yield key, opened
 
+    def bags_naming(self, key: Any) -> list[Opened]:
+        """The other bags, but for shared ones, whose records name what stands beside this one: once it has gone, those of earlier chunks
+        could not be rewritten any more."""
+        places = [
+            (*_place(relation)[:2], known[_place(relation)[2]])
+            for link, there in self._there.items()
+            for whose, known in there
+            if whose == key
+            for relation in relations_to(link.model)
+        ]
+        return [
+            opened
+            for opened in self._others
+            if not opened.shared
+            and any(
+                row[position] == value
+                for label, name, value in places
+                for batch in opened.diffs
+                if batch.model == label
+                for position, _ in places_of(batch, {name})
+                for row in batch.rows
+            )
+        ]
+
     def _is_named(self, relation: Relation, batch: Removed, row: Sequence[Any]) -> bool:
         """Whether any sealed record names this sealed row by the relation."""
         label, name, target = _place(relation)
