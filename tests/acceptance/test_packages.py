@@ -62,6 +62,12 @@ HAYSTACK_CONNECTIONS = {"default": {"ENGINE": "haystack.backends.simple_backend.
 CACHES = {name: {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"} for name in ("default", "machina_attachments")}
 RANDOM_KEYS = {"PSEUDOPRINCIPAL_KEYS": "random"}
 """
+ENCYCLOPEDIA = """
+INSTALLED_APPS += ["django.contrib.sites", "django.contrib.humanize", "django_nyt", "mptt", "sekizai", "sorl.thumbnail", "wiki"]
+INSTALLED_APPS += [f"wiki.plugins.{name}" for name in ("attachments", "notifications", "images")] + ["edna", "privacy"]
+TEMPLATES[0]["OPTIONS"]["context_processors"] += ["sekizai.context_processors.sekizai"]
+MEDIA_ROOT, ROOT_URLCONF = BASE_DIR / "media", "encyclopedia"
+"""
 CLUB = """
 INSTALLED_APPS += ["django.contrib.sites", "cms", "menus", "treebeard", "sekizai", "djangocms_versioning", "postman", "organizations"]
 INSTALLED_APPS += ["allauth", *(f"allauth.{name}" for name in ("account", "socialaccount", "mfa", "usersessions"))]
@@ -96,6 +102,7 @@ def project(tmp_path: Path) -> Iterator[Callable[[str], newcomer.Project]]:
         ("club", "LeaveClub", CLUB, {}),
         ("shop", "LeaveShop", SHOP, {}),
         ("board", "LeaveBoard", BOARD, {"forum_permission.UserForumPermission": 1}),  # rights, which end
+        ("encyclopedia", "LeaveWiki", ENCYCLOPEDIA, {}),
     ],
 )
 def test_everybody_leaves_and_returns_in_each_order(
