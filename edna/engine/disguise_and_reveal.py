@@ -358,7 +358,7 @@ def reveal(
             return None
         given_up: Rows = {}
         for attempt in itertools.count():
-            rows = rows_to_give_up(outcome.held, accepted, policy)
+            rows = rows_to_give_up(outcome, accepted, policy)
             more = {row: why for row, why in rows.items() if row not in given_up}
             if not more:
                 break

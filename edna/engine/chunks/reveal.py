@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -15,7 +15,7 @@ from edna.db import transactions
 from edna.engine.bags.capability import Unlocked
 from edna.engine.bags.key_graph import KeyGraph
 from edna.engine.books.expiry_dates import nothing_kept
-from edna.engine.graph.outcome import Held, Outcome
+from edna.engine.graph.outcome import Outcome
 from edna.engine.layers.acceptance import Rows
 from edna.engine.layers.terms_of_return import Overrides
 from edna.engine.revealing import reveal as revealing
@@ -30,7 +30,7 @@ def reveal(
     unlocked: Unlocked,
     *,
     overrides: Overrides,
-    give_up: Callable[[Iterable[Held]], Rows],
+    give_up: Callable[[Outcome], Rows],
     allow_partial: bool,
     separately: bool,
 ) -> Outcome:
@@ -72,7 +72,7 @@ def reveal(
         said = again.restored, again.deferred, frozenset(again.held)
         # Who says the same as the last time has moved nothing, whatever counts as back.
         if not again.held or not (again.restored or again.deferred) or said == former:
-            more = {row: why for row, why in give_up(again.held).items() if row not in given_up}
+            more = {row: why for row, why in give_up(again).items() if row not in given_up}
             if not more:
                 break
             given_up = {**given_up, **more}

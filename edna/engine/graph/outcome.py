@@ -6,7 +6,6 @@ cannot be revealed is *held*: it stays sealed, with a machine-readable reason. D
 
 from __future__ import annotations
 
-import dataclasses
 import enum
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -54,12 +53,10 @@ class Held:
     pk: Any
     reason: Reason
     field: str | None = None
-    #: What it refers to is sealed as well, and yet to come back.
-    waits: bool = dataclasses.field(default=False, repr=False, compare=False)
 
     @classmethod
-    def of(cls, model: str, key: Row, reason: Reason, field: str | None = None, *, waits: bool = False) -> Held:
-        return cls(model, named(key), reason, field, waits)
+    def of(cls, model: str, key: Row, reason: Reason, field: str | None = None) -> Held:
+        return cls(model, named(key), reason, field)
 
 
 @dataclass(slots=True)
@@ -82,6 +79,8 @@ class Outcome:
     due: Tally = field(default_factory=Tally, repr=False, compare=False)
     waiting: Tally = field(default_factory=Tally, repr=False, compare=False)
     stopped: Tally = field(default_factory=Tally, repr=False, compare=False)
+    #: Of what is held, that which only waits for what is sealed as well, and may come back.
+    behind_sealed: set[Held] = field(default_factory=set, repr=False, compare=False)
     #: Somebody waits for what an earlier chunk of the same disguise brings back.
     postponed: bool = field(default=False, repr=False, compare=False)
 
@@ -102,6 +101,7 @@ class Outcome:
     def forget_held(self) -> None:
         """What was held is tried again, or given up."""
         self.due, self.held, self.stopped = self.due.without(self.stopped), [], Tally()
+        self.behind_sealed = set()
 
     def require_complete(self, disguise: str) -> None:
         """
@@ -144,6 +144,7 @@ class Outcome:
             for name, rows in columns.items():
                 self.alter(model, (name,), by=rows)
         self.held += other.held
+        self.behind_sealed |= other.behind_sealed
         self.postponed = self.postponed or other.postponed
         self.count()
 

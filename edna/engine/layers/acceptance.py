@@ -45,13 +45,13 @@ def require_held(accepted: Accepted) -> None:
         )
 
 
-def rows_to_give_up(held: Iterable[Held], accepted: Accepted, policy: Policy) -> Rows:
+def rows_to_give_up(outcome: Outcome, accepted: Accepted, policy: Policy) -> Rows:
     """Of what is still held: the rows that the caller or the specification gives up.
 
     None as long as an account is held: what belongs to it waits for it, and is not in anybody's way. Of a row, all or nothing; of an
     object in several tables, too, whichever of them is named.
     """
-    held = list(held)
+    held = outcome.held
     accounts = {table_of(model).label for model in registry.principal_models()}
     if any(each.model in accounts and each.reason not in _OF_CHANGED_ROWS for each in held):
         return {}
@@ -64,7 +64,7 @@ def rows_to_give_up(held: Iterable[Held], accepted: Accepted, policy: Policy) ->
     for parts in objects.values():
         tables = {each.model.lower() for each in parts}
         # That it waits for what is held as well, and may come back, is no reason of its own: a specification speaks of what is gone.
-        reasons = {str(each.reason) for each in parts if not each.waits}
+        reasons = {str(each.reason) for each in parts if each not in outcome.behind_sealed}
         meant = (
             by_caller is None
             or any((each.model, str(each.pk)) in by_caller for each in parts)

@@ -246,7 +246,10 @@ def hold(
         kept = kept.without({key for model, key in progress.passing if model == batch.model})
     progress.outcome.stopped.add(batch.model, progress.former(batch.model, kept.primary_keys()))
     for key in kept.primary_keys():
-        progress.outcome.held.append(Held.of(batch.model, key, reason, name, waits=waits))
+        held_row = Held.of(batch.model, key, reason, name)
+        progress.outcome.held.append(held_row)
+        if waits:
+            progress.outcome.behind_sealed.add(held_row)
 
 
 def _waiting(progress: Progress, batch: RowBatch, reason: Reason, name: str | None) -> set[Row]:
