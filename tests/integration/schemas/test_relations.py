@@ -14,7 +14,7 @@ from edna.db.rows import table_of
 from edna.engine.revealing.constraints import refuses_at_once
 from edna.errors import DanglingReferences
 from edna.testing import application_dump
-from tests.support import Student, edna_dump
+from tests.support import Student, cut_into_chunks, edna_dump
 
 pytestmark = pytest.mark.django_db
 
@@ -363,7 +363,10 @@ def test_what_the_database_does_not_look_at_is_looked_at(
     assert refuses_at_once(table_of(schemas.Quote), using="default") is supported
 
 
-def test_a_specification_gives_up_what_is_gone_and_nothing_that_waits(schemas: Any, enrolled: Enrol, spec: Any) -> None:
+@pytest.mark.parametrize("rows", [None, 1], ids=["whole", "chunks"])
+def test_a_specification_gives_up_what_is_gone_and_nothing_that_waits(
+    schemas: Any, enrolled: Enrol, spec: Any, rows: int | None
+) -> None:
     """The animal is held, as somebody has its chip meanwhile; what was seen of it refers to it. It was given up for good, although the
     animal came back. Once the animal is given up, it goes as well."""
     ada, bob = (enrolled(schemas.Keeper, name=name) for name in ("Ada", "Bob"))
@@ -376,19 +379,20 @@ def test_a_specification_gives_up_what_is_gone_and_nothing_that_waits(schemas: A
         Remove(schemas.Sighting, owner="animal__keeper"),
         accepts={"schemas.Sighting": ["reference_missing"]},
     )
-    for accept in (False, True):
-        receipt = ada.disguise(name)
-        squatter = schemas.Animal.objects.create(keeper=bob.user, name="squatter", chip="7")
+    with cut_into_chunks(rows):
+        for accept in (False, True):
+            receipt = ada.disguise(name)
+            squatter = schemas.Animal.objects.create(keeper=bob.user, name="squatter", chip="7")
 
-        assert ada.reveal(receipt).accepted == {}
+            assert ada.reveal(receipt).accepted == {}
 
-        if accept:
-            with ada.unlock() as unlocked:
-                outcome = edna.reveal(
-                    receipt, unlocked, accept=[Held("schemas.animal", animal.pk, Reason.UNIQUE_TAKEN)]
-                )
-            assert (outcome.complete, outcome.accepted) == (True, {"schemas.animal": 1, "schemas.sighting": 1})
-        else:
-            squatter.delete()
-            assert ada.reveal(receipt).complete
-            assert application_dump() == before
+            if accept:
+                with ada.unlock() as unlocked:
+                    outcome = edna.reveal(
+                        receipt, unlocked, accept=[Held("schemas.animal", animal.pk, Reason.UNIQUE_TAKEN)]
+                    )
+                assert (outcome.complete, outcome.accepted) == (True, {"schemas.animal": 1, "schemas.sighting": 1})
+            else:
+                squatter.delete()
+                assert ada.reveal(receipt).complete
+                assert application_dump() == before
