@@ -87,6 +87,16 @@ def test_what_is_accepted_is_gone_and_the_rest_is_back(bea: Student, accept: str
             bea.reveal(receipt)
 
 
+@pytest.mark.once
+def test_a_row_of_which_several_chunks_have_something_counts_once() -> None:
+    first, second = edna.Outcome(), edna.Outcome()
+    first.accept(ANSWER, 1)
+    for key in (1, 2):
+        second.accept(ANSWER, key)
+    first.include(second)
+    assert first.accepted == {ANSWER: 2}
+
+
 def test_what_can_come_back_comes_back_although_it_was_accepted(bea: Student) -> None:
     """An outcome gets old: what stood in the way may be gone by now."""
     with registering(Redact):

@@ -75,6 +75,8 @@ class Outcome:
     altered: dict[str, dict[str, int]] = field(default_factory=dict)
     dropped: dict[str, int] = field(default_factory=dict)
     accepted: dict[str, int] = field(default_factory=dict)
+    #: The rows of ``accepted``: several chunks may each have something of one.
+    given_up: Tally = field(default_factory=Tally, repr=False, compare=False)
     #: The rows that were to come back, those that wait for another disguise, and those that are held.
     due: Tally = field(default_factory=Tally, repr=False, compare=False)
     waiting: Tally = field(default_factory=Tally, repr=False, compare=False)
@@ -118,8 +120,10 @@ class Outcome:
         if rows:
             self.dropped[model] = self.dropped.get(model, 0) + rows
 
-    def accept(self, model: str, rows: int = 1) -> None:
-        self.accepted[model] = self.accepted.get(model, 0) + rows
+    def accept(self, model: str, row: Any) -> None:
+        """``row`` is its key, as `Held` names it."""
+        self.given_up.add(model, [row])
+        self.accepted = self.given_up.counts()
 
     def alter(self, model: str, columns: Iterable[str], *, by: int = 1) -> None:
         for name in columns:
@@ -138,8 +142,8 @@ class Outcome:
         self.stopped.include(other.stopped)
         for model, rows in other.dropped.items():
             self.drop(model, rows)
-        for model, rows in other.accepted.items():
-            self.accept(model, rows)
+        self.given_up.include(other.given_up)
+        self.accepted = self.given_up.counts()
         for model, columns in other.altered.items():
             for name, rows in columns.items():
                 self.alter(model, (name,), by=rows)

@@ -101,6 +101,6 @@ def give_up(bags: Iterable[Opened], rows: Collection[tuple[str, Any]], outcome: 
             if isinstance(batch, Removed | Changed):
                 opened.exchange(batch, left_of(batch))
         opened.keep_stuck(replace(each, batch=left_of(each.batch)) for each in opened.stuck)
-    for model, _ in sorted(given_up, key=str):
-        outcome.accept(model)
+    for model, key in sorted(given_up, key=str):
+        outcome.accept(model, key)
     return given_up

@@ -128,7 +128,7 @@ def _leave(relation: coverage.Relation, table: Table, stay: Mapping[Row, Any], p
         progress.left_with.setdefault(relation.label, set()).add(stay[row])
         if (table.label, named(row[:-1])) not in progress.accepted:
             progress.accepted.add((table.label, named(row[:-1])))
-            progress.outcome.accept(table.label)
+            progress.outcome.accept(table.label, named(row[:-1]))
     return left
 
 
