@@ -24,8 +24,18 @@ _POOL: Final = 512
 class People:
     """The table of accounts, its key, and the columns of a placeholder person (without the key), made anew for each."""
 
-    def __init__(self, table: str, key: str, placeholder: Callable[[], Mapping[str, Any]]) -> None:
-        self.table, self.key, self.placeholder = table, key, placeholder
+    def __init__(
+        self, table: str, key: str, placeholder: Callable[[], Mapping[str, Any]], *, key_bits: int = 53
+    ) -> None:
+        self.table, self.key, self.placeholder, self._key_bits = table, key, placeholder, key_bits
+        self._drawn: set[int] = set()
+
+    def new_key(self) -> int:
+        """None that was drawn before: of tens of thousands with 31 bits, two are alike in every third run."""
+        while (key := -1 - secrets.randbits(self._key_bits)) in self._drawn:
+            pass
+        self._drawn.add(key)
+        return key
 
 
 @dataclass(frozen=True)
@@ -225,7 +235,7 @@ class Floor:
                     if values[name] in owner:
                         at = (owner[values[name]], name, row[-1]) if place.group else (row[0], name)
                         if at not in groups:
-                            groups[at], pair = -1 - secrets.randbits(31), self._pool.pop()
+                            groups[at], pair = self._people.new_key(), self._pool.pop()
                             made.append((groups[at], pair))
                             hidden[person].made[groups[at]] = pair
                         new[name] = groups[at]

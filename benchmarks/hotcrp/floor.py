@@ -44,7 +44,7 @@ ANONYMISE: Final = (
 
 
 def floor(driver: Driver) -> Floor:
-    return Floor(driver, People("ContactInfo", "contactId", _placeholder))
+    return Floor(driver, People("ContactInfo", "contactId", _placeholder, key_bits=31))
 
 
 def create_account(floor: Floor, driver: Driver, email: str, password_hash: str) -> None:
