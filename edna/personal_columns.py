@@ -73,23 +73,10 @@ _WORDS: Final[dict[Looks, str]] = {
     "first_name firstname last_name lastname given_name family_name middle_name surname maiden_name unaccented_name legal_name",
 }
 #: Behind "mail" these say of something else that it is about mails.
-_ABOUT_MAIL: Final = {
-    *(
-        "domain",
-        "domains",
-        "host",
-        "server",
-        "backend",
-        "provider",
-        "port",
-        "pass",
-        "folder",
-        "dir",
-        "directory",
-        "path",
-    ),
-    *("template", "subject", "type", "format", "interval", "frequency", "prefix", "header", "footer", "status", "mode"),
-}
+_ABOUT_MAIL: Final = (
+    "domain domains host server backend provider port pass folder dir directory path "
+    "template subject type format interval frequency prefix header footer status mode"
+)
 #: As many as write "name" behind one of these mean a person's.
 _PEOPLE: Final = (
     "author user poster sender recipient customer contact owner creator reporter submitter editor member person guest visitor client "
@@ -137,8 +124,8 @@ def looks(field: Field[Any, Any], *, link: str = "") -> Looks | None:
 
 
 def says_who(field: Field[Any, Any], *, link: str = "") -> bool:
-    """Whether it looks like something by which somebody is known or reached."""
-    return looks(field, link=link) in SAYS_WHO
+    """Whether it looks like something by which somebody is known or reached: beside a ``link``, whoever that leads to."""
+    return looks(field, link=link) in SAYS_WHO and not (link and is_of_another(field.name, beside=link))
 
 
 def lists_people(field: Field[Any, Any]) -> bool:
@@ -193,7 +180,7 @@ def _by_itself(field: Field[Any, Any], link: str) -> Looks | None:
         return None
     if words[-1] == "name" and _has_any(words[:-1], f"{_PEOPLE} {link}"):
         return Looks.NAME
-    about_mail = words[-1] in _ABOUT_MAIL
+    about_mail = _has_any(words[-1:], _ABOUT_MAIL)
     kinds = (kind for kind, names in _WORDS.items() if _has_any(words, names))
     return next((kind for kind in kinds if not (kind is Looks.EMAIL and about_mail)), None)
 
@@ -252,7 +239,7 @@ def is_credential(name: str) -> bool:
     alone is one: Django REST framework, django-otp and django-allauth call so what they let somebody in by."""
     words = _words(name)
     # Not remembered: a document's keys are anything, and may tell about a person.
-    return words == ("key",) or _says_any(words, f"{_WORDS_NEAR_A_PERSON[Looks.CREDENTIAL]} {_OPENS_AN_ACCOUNT}")
+    return words == ("key",) or _has_any(words, f"{_WORDS_NEAR_A_PERSON[Looks.CREDENTIAL]} {_OPENS_AN_ACCOUNT}")
 
 
 def _words(name: str) -> tuple[str, ...]:
@@ -261,9 +248,5 @@ def _words(name: str) -> tuple[str, ...]:
 
 @functools.cache
 def _has_any(words: tuple[str, ...], names: str) -> bool:
-    return _says_any(words, names)
-
-
-def _says_any(words: tuple[str, ...], names: str) -> bool:
     text = f"_{'_'.join(words)}_"
     return any(f"_{name}_" in text for name in names.split())

@@ -90,7 +90,6 @@ def _emptied(disguise: type[Disguise]) -> Iterator[CheckMessage]:
             field
             for field in model._meta.concrete_fields
             if personal_columns.says_who(field, link=link)
-            and not personal_columns.is_of_another(field.name, beside=link)
             and field.name not in replaced
             and not coverage.kept(disguise, model, field.name)
         ]

@@ -243,8 +243,8 @@ def _said_of_those_who_left(draft: Draft) -> Iterator[Modify]:
         values: dict[tuple[str, ...], dict[str, Any]] = {}
         for column in () if is_of_principals(model, draft.principals) else model._meta.local_concrete_fields:
             value = emptying(column)
-            theirs = [name for name in names if not personal_columns.is_of_another(column.name, beside=name)]
-            if value is not NOTHING and any(personal_columns.says_who(column, link=name) for name in theirs):
+            theirs = [name for name in names if personal_columns.says_who(column, link=name)]
+            if theirs and value is not NOTHING:
                 # `sender_name` is about the sender; of what only the row has, nobody knows about whom it is.
                 about = tuple(name for name in theirs if column.name.startswith(name)) or tuple(dict.fromkeys(theirs))
                 values.setdefault(about, {})[column.name] = value

@@ -112,12 +112,7 @@ def without_account(draft: Draft) -> list[Named]:
             continue
         if not isinstance(link, Field) or not link.null or in_key(link) or link.name in getattr(step, "set", ()):
             continue
-        told = [
-            each
-            for each in step.model._meta.concrete_fields
-            if personal_columns.says_who(each, link=link.name)
-            and not personal_columns.is_of_another(each.name, beside=link.name)
-        ]
+        told = [each for each in step.model._meta.concrete_fields if personal_columns.says_who(each, link=link.name)]
         if owner := _owner(draft, told):
             guests = dataclasses.replace(step, owner=owner, where=Q(**{link.name: None}))
             found.append(Named(step.model, [each.name for each in told], [guests]))
