@@ -15,7 +15,7 @@ from tests.guardians.parties import parties
 from tests.pages.mishaps import sites
 from tests.pages.mishaps.addresses import SITES, Page
 from tests.pages.mishaps.site import PASSWORD, Site
-from tests.pages.mishaps.unlucky import Unlucky, scripted_pages
+from tests.pages.mishaps.unlucky import WRONG, Unlucky, scripted_pages
 
 pytestmark = [pytest.mark.browser, pytest.mark.once, pytest.mark.django_db(transaction=True)]
 
@@ -54,4 +54,20 @@ def test_each_page_of_devices(page: Any, live_server: Any, tmp_path: Path) -> No
         walker.goes_wrong(of["devices-remove"])
         of.pop("devices-first")  # tried as everybody's page
         assert walker.missed(of.values()) == {}
-        assert walker.uncaught == []
+        assert walker.uncaught == [], walker.uncaught
+
+
+def test_a_page_does_without_the_module_that_says_whether_this_browser_is_a_device(
+    page: Any, live_server: Any, tmp_path: Path
+) -> None:
+    """Whoever is cut off just then types what opens the key, as anywhere; nothing is thrown."""
+    with parties(tmp_path, CUSTODY="browser"):
+        site = sites.MAKE["websubmit"]()
+        walker = Unlucky(page, live_server.url, site)
+        page.route("**/devices/stored*.js", lambda route: route.abort())
+        with page.expect_event("requestfailed"):
+            walker.opens(next(each for each in site.pages if each.name == "recovery-code"))
+        walker.fills("a guess")
+        walker.sends()
+        walker.sees(WRONG)
+        assert walker.uncaught == [], walker.uncaught

@@ -172,7 +172,7 @@ class Unlucky(KeyInBrowser):
         for each in giving_up:
             self.gives_up(each)
         assert self.missed(pages) == {}
-        assert self.uncaught == []
+        assert self.uncaught == [], self.uncaught
 
     def missed(self, pages: Iterable[Page]) -> dict[str, set[str]]:
         """What the matrix says was tried on these pages here, and it was not."""

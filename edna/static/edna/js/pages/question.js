@@ -50,7 +50,8 @@ export class Question {
       this.run(opens, () => check({ byPasskey: false }));
     });
     const brought = this.form.querySelector("[data-edna-brought]");
-    if (brought) this.#isDevice().then((is) => (brought.hidden = !is));
+    // Where the network is gone nothing is told of devices; whoever sends the form then hears of the network.
+    if (brought) this.#isDevice().then((is) => (brought.hidden = !is), () => {});
     const passkey = this.form.querySelector("[data-edna-passkey]");
     if (passkey) {
       mayHavePasskey().then((may) => (passkey.hidden = !may));
