@@ -8,12 +8,14 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from django.db.models import Q
 
+import edna
 from edna import Decorrelate, Disguise, Held, Reason, Remove
 from edna.testing import Person, application_dump
 from tests.installed import registered, registering
 from tests.integration.fair.models import Ledger, Line, Pennant, Remark, Stall, Trader, Visit, Ware
-from tests.integration.fair.specs import Mask
+from tests.integration.fair.specs import Clear, Mask, Travel
 from tests.support import cut_into_chunks, edna_dump, statements
 
 pytestmark = [pytest.mark.django_db]
@@ -46,6 +48,10 @@ def carl() -> Person:
 
 def nobody() -> Trader:
     return Trader.objects.get(ware__isnull=False, pk__lt=0)
+
+
+def nobody_is_there() -> bool:
+    return Trader.objects.filter(pk__lt=0).exists()
 
 
 # A row of which everybody has one, made by a page
@@ -260,6 +266,92 @@ def test_what_was_taken_away_follows_a_companion_that_lies_in_a_bag(bea: Person,
     assert bea.reveal(cleared).complete
     assert carl.reveal(gone).complete
     assert Visit.objects.get().stall.colour == "bea"
+
+
+# What is held in the very bag whose reveal lets the pseudoprincipal go
+
+
+class Leave(Disguise):
+    """The account as well."""
+
+    name = "fair.leave"
+    transformations = [
+        Remove(Trader),
+        *Clear.transformations,
+        *Travel.transformations,
+        Remove(Remark, owner="speaker"),
+        Remove(Ware, owner="maker"),
+    ]
+
+
+class ClearColours(Disguise):
+    """Her own stall goes, and what others have left at any of hers."""
+
+    name = "fair.clear-colours"
+    transformations = [
+        Remove(Stall, owner="trader", where=~Q(colour="grey")),
+        Remove(Visit, owner="stall__trader"),
+        Remove(Remark, owner="visit__stall__trader"),
+    ]
+
+
+class ClearAndForget(ClearColours):
+    name = "fair.clear-and-forget"
+    references = {"fair.Visit.stall": "delete"}
+
+
+class ClearAndKeep(ClearColours):
+    name = "fair.clear-and-keep"
+    references = {"fair.Visit.stall": "retain"}
+
+
+def cleared_once_masked(bea: Person, carl: Person, cls: type[Disguise], *, remark: bool) -> edna.Receipt:
+    """What carl has left at nobody's stall lies in her bag, with the key of nobody."""
+    masked = bea.disguise("fair.mask")
+    visit = Visit.objects.create(stall=nobody().stall, visitor=carl.user)
+    if remark:
+        Remark.objects.create(visit=visit, speaker=nobody())
+    cleared = bea.disguise(cls.name, with_key=True)
+    assert bea.reveal(masked).complete
+    assert nobody_is_there()
+    return cleared
+
+
+@pytest.mark.parametrize("cls", [ClearColours, ClearAndForget, ClearAndKeep])
+def test_what_is_held_as_nobody_may_go_comes_back(bea: Person, carl: Person, cls: type[Disguise]) -> None:
+    """It waited for a companion that had gone, and what named nobody itself for that. What is to be forgotten, or to keep nobody, does as
+    in a table: it stays while something is said of it, or keeps them for good."""
+    with registering(Leave, cls):
+        before, tables = application_dump(), edna_dump()
+        cleared = cleared_once_masked(bea, carl, cls, remark=True)
+        left = carl.disguise(Leave.name)
+        assert {(each.model, each.reason) for each in bea.reveal(cleared).held} == {
+            ("fair.visit", Reason.REFERENCE_MISSING),
+            ("fair.remark", Reason.REFERENCE_MISSING),
+        }
+        gone = cls is ClearColours
+        assert nobody_is_there() is not gone
+        assert carl.reveal(left).complete
+        bea.reveal(cleared)
+        remark = Remark.objects.get()
+        assert remark.visit.stall.colour == ("bea" if gone else "grey")
+        assert remark.speaker == bea.user or cls is ClearAndKeep
+        remark.delete()
+        if cls is not ClearAndKeep:
+            bea.reveal(cleared) if not gone else remark.visit.delete()
+            assert (application_dump(), edna_dump()) == (before, tables)
+
+
+def test_what_is_held_is_forgotten_where_that_is_said_and_no_outcome_holds_it(bea: Person, carl: Person) -> None:
+    with registering(Leave, ClearAndForget):
+        before, tables = application_dump(), edna_dump()
+        cleared = cleared_once_masked(bea, carl, ClearAndForget, remark=False)
+        left = carl.disguise(Leave.name)
+        outcome = bea.reveal(cleared)
+        assert (outcome.held, outcome.restored) == ([], {"fair.stall": 1})
+        assert (bea.history(), nobody_is_there()) == ([], False)
+        assert carl.reveal(left).complete
+        assert (application_dump(), edna_dump()) == (before, tables)
 
 
 def test_who_knows_nothing_of_companions_waits_for_nobody_else(bea: Person, carl: Person, settings: Any) -> None:

@@ -19,7 +19,7 @@ from edna.engine.bags.opened_bag import Opened
 from edna.engine.bags.reader import Journal
 from edna.engine.books.announcements import News
 from edna.engine.forwarding.walk import Stuck, table_by_label
-from edna.engine.graph.outcome import Held, Outcome, Reason
+from edna.engine.graph.outcome import Held, Outcome, Reason, named
 from edna.engine.graph.tally import Recorded, former
 from edna.engine.layers.acceptance import Rows
 from edna.engine.layers.folding import Folding
@@ -117,6 +117,14 @@ class Progress:
         if self.altered:
             for key in replace(batch, rows=rows).primary_keys():
                 self.outcome.alter(batch.model, self.altered.get((batch.model, key), ()), by=by)
+
+    def forget_held(self, batch: RowBatch, left: RowBatch) -> None:
+        """Of what is held, what is not among the rows that are ``left`` has gone: nothing waits there."""
+        if isinstance(batch, Removed | Changed):
+            keys = self.former(batch.model, batch.primary_keys())
+            gone = set(keys).difference(self.former(batch.model, replace(batch, rows=left.rows).primary_keys()))
+            rows = {(batch.model, named(key)) for key in gone}
+            self.outcome.held = [each for each in self.outcome.held if (each.model, each.pk) not in rows]
 
     def under_disguise(self, target: Table, name: str) -> set[Any]:
         """Values of a column of rows that this principal's disguises have removed, as far as they are not back."""

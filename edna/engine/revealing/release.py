@@ -1,8 +1,9 @@
 """Lets go of pseudoprincipals whose disguise is undone: fixes what refers to them, wherever it is, and deletes them.
 
-What refers to one is in tables (rows that came to it since the disguise: the reference policy decides), in other bags of the
-same principal (the value becomes that of whom it stood for), and in bags that were sealed to it (they become bags of the one who
-speaks for it). Invariant: nothing dangles, neither now nor in a later reveal; a pseudoprincipal that anything still needs stays.
+What refers to one is in tables (rows that came to it since the disguise: the reference policy decides), in bags of the same
+principal, what stays in the revealed one among them (the value becomes that of whom it stood for), and in bags that were sealed to it
+(they become bags of the one who speaks for it). Invariant: nothing dangles, neither now nor in a later reveal; a pseudoprincipal that
+anything still needs stays.
 A little long: who goes, who stays and who stays without a voice is decided of the same references.
 """
 
@@ -48,7 +49,8 @@ def let_go(journal: Journal, progress: Progress, *, using: str) -> LetGo:
     aliases = Aliases(model, people, journal.others, using=using)
     free, named_again, adopted = _candidates(journal, progress, aliases, model)
     policy = functools.partial(reference_policy, current.head.disguise)
-    attached = Attached(journal, model, list(free), aliases, policy, kept=progress.kept, using=using)
+    held = _what_stays(current, progress)
+    attached = Attached(journal, model, list(free), aliases, policy, held=held, using=using)
     adopted += _wait_for_own(journal, attached, progress, free, named_again)
     owners = _owners({**named_again, **free})
     for opened in journal.others if named_again else ():
@@ -58,7 +60,7 @@ def let_go(journal: Journal, progress: Progress, *, using: str) -> LetGo:
     went = not staying and _have_gone(model, free, current.head.disguise, using=using)
     left = set() if went else _settle(journal, model, free, owners, aliases, attached, progress, staying, using=using)
     kept = {key: free.pop(key) for key in left if key in free}
-    silent = _silenced(journal, model, kept, aliases)
+    silent = _silenced(journal, model, kept, aliases, attached)
     moved = {bytes(voice.public_key) for opened in journal.others for voice in opened.speaks_for}
     let_go_of = {*free, *silent}
     remaining = [
@@ -72,7 +74,8 @@ def let_go(journal: Journal, progress: Progress, *, using: str) -> LetGo:
     for label, rows in companions.remove(model, list(free), progress.news, using=using).items():
         progress.deleted.setdefault(label, set()).update(rows)
     gone_to = {q: owners[q] for q in free}
-    _rewrite(journal, model, gone_to, aliases, attached, progress, using=using)
+    _rewrite(journal, model, gone_to, aliases, attached, progress)
+    progress.kept = list(held.diffs)
     remaining = [voice._replace(owner=gone_to.get(voice.owner, voice.owner)) for voice in remaining]
     adopted += _adopt(journal, model, list(free.values()), owners)
     if not went:
@@ -81,6 +84,13 @@ def let_go(journal: Journal, progress: Progress, *, using: str) -> LetGo:
     gone = [holder.entry for holder in map(journal.holder_of, free.values()) if holder]
     store.delete_entries(gone, using=using)
     return LetGo(remaining, {entry.public_key for entry in gone}, adopted)
+
+
+def _what_stays(current: Opened, progress: Progress) -> Opened:
+    """The revealed bag with what is held of it alone."""
+    held = Opened(current.locator, [replace(current.head, batches=())], holder=current.holder)
+    held.add(*progress.kept)
+    return held
 
 
 def _settle(
@@ -115,7 +125,7 @@ def _settle(
         values = aliases.owners(table_of(relation.model).label, relation.field.name, whom)
         needed = settle(name, relation, values, progress, using=using) if relation in referring and values else set()
         if retained:
-            needed |= _sealed_mentions(relation, journal.others, values)
+            needed |= _sealed_mentions(relation, attached.bags, values)
         for key in aliases.keys(relation, needed):
             free.pop(key, None)
         left.update(aliases.keys(relation, progress.left_with.get(relation.label, ())))
@@ -155,14 +165,13 @@ def _wait_for_own(
         free.pop(key, None)
     for key, needing in list(attached.needed_where_they_go(_owners({**named_again, **free}))):
         if key in free:
-            needing.add_voice(free.pop(key), unlisted=journal.current.unlisted)
-            adopted += _take_over(journal, needing)
+            adopted += _wait_in(needing, free.pop(key), journal, attached)
     followed = {link: attached.following(link) for link in (*attached.links, *attached.ones)}
     people = {voice.owner for voice in free.values()}
-    kept = [*progress.kept, *(journal.earlier() if any(followed.values()) else ())]
+    kept = [*attached.held.diffs, *(journal.earlier() if any(followed.values()) else ())]
     away = {link: attached.away(link, people, kept) for link, keys in followed.items() if keys}
-    # By the oldest bag of several: of a disguise in chunks, that is the one that is revealed last.
-    order = {opened: place for place, opened in enumerate((*journal.others, None))}
+    # By what stays in the revealed bag first, then by the oldest: of a disguise in chunks, that is the one that is revealed last.
+    order = {opened: place for place, opened in enumerate((attached.held, *journal.others, None))}
     waits = True
     while waits:
         owners, waits = _owners({**named_again, **free}), False
@@ -174,25 +183,32 @@ def _wait_for_own(
                 bags += attached.bags_naming(key)
                 voice, opened, waits = free.pop(key), min(bags, key=order.__getitem__), True
                 if opened is not None:
-                    opened.add_voice(voice, unlisted=journal.current.unlisted)
-                    adopted += _take_over(journal, opened)
-                else:
+                    adopted += _wait_in(opened, voice, journal, attached)
+                if opened in (None, attached.held) and None in bags:
                     progress.outcome.postponed = journal.partly
     return adopted
 
 
+def _wait_in(opened: Opened, voice: SpeaksFor, journal: Journal, attached: Attached) -> list[Listing]:
+    """The voice waits with what this bag has; where that is what stays in the revealed one, it is there already."""
+    if opened is attached.held:
+        return []
+    opened.add_voice(voice, unlisted=journal.current.unlisted)
+    return _take_over(journal, opened)
+
+
 def _silenced(
-    journal: Journal, model: type[Model], kept: Mapping[Any, SpeaksFor], aliases: Aliases
+    journal: Journal, model: type[Model], kept: Mapping[Any, SpeaksFor], aliases: Aliases, attached: Attached
 ) -> dict[Any, SpeaksFor]:
-    """Of those who keep rows that were given up: those for whom nobody needs to speak any more, as no other bag is sealed to them or names
-    them, as far as bags can be found."""
+    """Of those who keep rows that were given up: those for whom nobody needs to speak any more, as no other bag is sealed to them, and
+    none names them, as far as bags can be found."""
     if not kept or journal.current.unlisted:
         return {}
     sealed_to = {opened.holder.public_key for opened in journal.others if opened.holder is not None}
     named: set[Any] = set()
     for relation in relations_to(model):
         values = aliases.owners(table_of(relation.model).label, relation.field.name, {key: key for key in kept})
-        named.update(aliases.keys(relation, _sealed_mentions(relation, journal.others, values)))
+        named.update(aliases.keys(relation, _sealed_mentions(relation, attached.bags, values)))
     return {key: voice for key, voice in kept.items() if key not in named and bytes(voice.public_key) not in sealed_to}
 
 
@@ -334,7 +350,7 @@ def _owners(voices: Mapping[Any, SpeaksFor]) -> dict[Any, Any]:
     return owners
 
 
-# In other bags
+# In bags
 
 
 def _sealed_mentions(relation: coverage.Relation, bags: Sequence[Opened], free: Mapping[Any, Any]) -> set[Any]:
@@ -357,12 +373,10 @@ def _rewrite(
     aliases: Aliases,
     attached: Attached,
     progress: Progress,
-    *,
-    using: str,
 ) -> None:
-    """In every other bag, what names one of them names its owner from now on, and the row of one itself is forgotten; so is what
-    changed in rows that are deleted along. What is attached to their companions follows."""
-    if not journal.others:
+    """In every bag, what names one of them names its owner from now on, and the row of one itself is forgotten; so is what changed in
+    rows that are deleted along. What is attached to their companions follows."""
+    if not journal.others and attached.held.empty:
         return
     names: Values = {}
     doomed: Values = {}
@@ -383,13 +397,13 @@ def _rewrite(
         went = doomed[label][link.name].keys() - progress.passed_on.get((label, link.name), {}).keys()
         gone.setdefault(label, set()).update((key,) for key in went)
     principals = table_of(model)
-    for removed in (batch for opened in journal.others for batch in opened.diffs if isinstance(batch, Removed)):
+    for removed in (batch for opened in attached.bags for batch in opened.diffs if isinstance(batch, Removed)):
         for position, name in places_of(removed, doomed.get(removed.model, {})):
             rows = [row for row in removed.rows if row[position] in doomed[removed.model][name]]
             keys = replace(removed, rows=rows).primary_keys()
             # A row that a record migration has made has no key yet, and is in nobody else's record.
             gone.setdefault(removed.model, set()).update(key for key in keys if None not in key)
-    for opened in journal.others:
+    for opened in attached.bags:
         if opened.is_mention:
             mentions.follow(opened, owners, label=principals.label)
             continue
@@ -399,6 +413,8 @@ def _rewrite(
             if len(keep) < len(batch.rows):
                 left = replace(batch, rows=keep)
                 opened.exchange(batch, left)
+                if opened is attached.held:
+                    progress.forget_held(batch, left)
                 batch = left
             for position, name in places_of(batch, names.get(batch.model, {})):
                 opened.substitute(batch, position, names[batch.model][name])

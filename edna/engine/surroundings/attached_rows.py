@@ -1,4 +1,4 @@
-"""Rows that others have attached to companions of pseudoprincipals who may go: in tables, and in the person's other bags.
+"""Rows that others have attached to companions of pseudoprincipals who may go: in tables, and in the person's bags.
 
 Where the disguise says nothing, such a row follows: to what is beside the owner, or, if the owner has nothing there, along with the
 companion, which becomes theirs. What is beside the owner may lie in another bag; then all of it waits for that. So does a row of which
@@ -47,15 +47,17 @@ class Attached:
         aliases: Aliases,
         policy: Callable[[Relation], str],
         *,
-        kept: Sequence[RowBatch] = (),
+        held: Opened,
         using: str,
     ) -> None:
         self._model, self._keys, self._others = model, keys, journal.others
+        #: What stays in the revealed bag, and all bags with that.
+        self.held, self.bags = held, [*journal.others, held]
         self._aliases, self._policy, self._using = aliases, policy, using
         #: Those first whose rows may not be able to move, as their keys are their owners'.
         self.links: list[Link] = sorted(links_to(model), key=lambda link: (not link.primary_key, str(link)))
         #: One-to-one relations that are no companions' and of which nothing is said, as far as any row of their tables is sealed.
-        self.ones: list[Link] = list(self._one_to_one(model, [*kept, *self._sealed()])) if keys else []
+        self.ones: list[Link] = list(self._one_to_one(model, self._sealed())) if keys else []
         self._there = companions.beside(model, keys, lock=True, using=using)
         self._made = {link: companions.rows_beside(link, keys, lock=True, using=using) for link in self.ones}
         #: By link and relation, to whose companions rows refer, be these in a table or sealed.
@@ -133,12 +135,12 @@ class Attached:
             return found  # without their account, a row is held, as any reference is
         return {**{named[value]: people[named[value]] for value in sealed if named[value] in people}, **found}
 
-    # In other bags
+    # In bags
 
     def needed_where_they_go(self, owners: Mapping[Any, Any]) -> Iterator[tuple[Any, Opened]]:
-        """Of those whose ``owners`` these are: whoever has a row in one of the other bags that would be forgotten with them, as the policy
-        of its relation is to delete, while something in a bag refers to it; and the bag that has it."""
-        bags = [opened for opened in self._others if not opened.shared]
+        """Of those whose ``owners`` these are: whoever has a row in a bag that would be forgotten with them, as the policy of its relation
+        is to delete, while something in a bag refers to it; and the bag that has it."""
+        bags = [opened for opened in self.bags if not opened.shared]
         tables = {batch.model for opened in bags for batch in opened.diffs if isinstance(batch, Removed)}
         whose = {key: key for key in owners}
         going = [
@@ -167,8 +169,8 @@ class Attached:
                             yield key, opened
 
     def bags_naming(self, key: Any) -> list[Opened]:
-        """The other bags, but for shared ones, whose records name what stands beside this one: once it has gone, those of earlier chunks
-        could not be rewritten any more."""
+        """The bags, but for shared ones, whose records name what stands beside this one: once it has gone, those of earlier chunks could
+        not be rewritten any more."""
         places = [
             (*_place(relation)[:2], known[_place(relation)[2]])
             for link, there in self._there.items()
@@ -178,7 +180,7 @@ class Attached:
         ]
         return [
             opened
-            for opened in self._others
+            for opened in self.bags
             if not opened.shared
             and any(
                 row[position] == value
@@ -202,8 +204,8 @@ class Attached:
         )
 
     def follow(self, owners: Mapping[Any, Any], names: Values, doomed: Values) -> None:
-        """Of those who go, whose ``owners`` these are: add to what other bags are to name from now on what is attached to companions, and
-        to what goes of them the companions that are sealed, but for those that become their owner's."""
+        """Of those who go, whose ``owners`` these are: add to what bags are to name from now on what is attached to companions, and to what
+        goes of them the companions that are sealed, but for those that become their owner's."""
         for link in (*self.links, *self.ones):
             whose = self._names_of(link, owners)
             now, staying = self._follow_sealed(link, whose)
@@ -285,7 +287,7 @@ class Attached:
             label, name, _ = _place(relation)
             values = {
                 row[position]
-                for opened in self._others
+                for opened in self.bags
                 for batch in opened.diffs
                 if batch.model == label
                 for position, _ in places_of(batch, {name})
@@ -308,7 +310,7 @@ class Attached:
         return [(value, dict(zip(names[1:], known, strict=True))) for value, *known in rows]
 
     def _sealed(self) -> list[RowBatch]:
-        return [batch for opened in self._others for batch in opened.diffs]
+        return [batch for opened in self.bags for batch in opened.diffs]
 
     def _names_of(self, link: Link, owners: Mapping[Any, Any]) -> Mapping[Any, Any]:
         """By what the link names them."""
