@@ -122,24 +122,39 @@ class _Disguising:
     #: The next one, as far as is known: another process may do the same.
     chunk: Chunk = field(default_factory=lambda: Chunk(Locator.new(), 0))
     finished: dict[type[Model], set[Row]] = field(default_factory=dict)
+    #: If the last of the parts is the first rows of a table, how many at a time. What is left of them is for the last chunk.
+    shared_with_last: Mapping[type[Model], int] = field(default_factory=dict)
 
     def work(self) -> Receipt:
-        for attempt in range(_ATTEMPTS):
+        for _ in range(_ATTEMPTS - 1):
             try:
-                for part in split(self.cls, self.target, params=self.params, using=self.using):
-                    following: Part | None = part
-                    while following is not None:
-                        following = self.do(following)
-                break
+                return self._all()
             except IntegrityError:
                 # Somebody has added a row meanwhile that refers to one of the chunk: it comes before the others the next time.
-                if attempt + 1 == _ATTEMPTS:
-                    raise
-        return self.finish()
+                continue
+        return self._all()
+
+    def _all(self) -> Receipt:
+        parts = split(self.cls, self.target, params=self.params, using=self.using)
+        self.shared_with_last = {
+            table: meant.number for part in parts[-1:] for table, meant in part.items() if isinstance(meant, First)
+        }
+        for part in parts:
+            self._each(part)
+        while left := self._finish():
+            self._each(left)
+        return Receipt(self.cls.name, self.chunk.first)
+
+    def _each(self, part: Part) -> None:
+        following: Part | None = part
+        while following is not None:
+            following = self.do(following)
 
     def do(self, part: Part) -> Part | None:
         """One chunk, if it still has rows; what another one of the same part is about, if there may be more."""
         plan = self._committed(lambda: self._do(part))
+        if plan is None:
+            return None
         if plan.does_anything:
             self.chunk = self.chunk.next
         for table, keys in part.items():
@@ -164,21 +179,36 @@ class _Disguising:
         in_order = connection_of(self.using).vendor == "mysql" and all(map(operator.lt, keys, keys[1:]))
         return keys[-1][0] if single and in_order else None
 
-    def _do(self, part: Part) -> Plan:
+    def _do(self, part: Part) -> Plan | None:
+        """None if it is for the last chunk."""
         scope = self._scope()
         prepared = planning.build(scope, part=part, finished=self.finished)
         for table, meant in part.items():
-            if isinstance(meant, First) and meant.behind is not None and len(_keys_of(prepared, table)) < meant.number:
-                # The index may be in another order than one chunk of it, and rows have come meanwhile.
-                prepared = planning.build(scope, part={table: First(meant.number)}, finished=self.finished)
+            if isinstance(meant, First) and len(_keys_of(prepared, table)) < meant.number:
+                if table in self.shared_with_last:
+                    return None
+                if meant.behind is not None:
+                    # The index may be in another order than one chunk of it, and rows have come meanwhile.
+                    prepared = planning.build(scope, part={table: First(meant.number)}, finished=self.finished)
         if prepared.does_anything:
             self._execute(prepared, more_to_come=True)
         return prepared
 
-    def finish(self) -> Receipt:
-        """The last chunk: everything that is left, with what was added meanwhile."""
-        self._committed(lambda: self._execute(planning.build(self._scope(), finished=self.finished)))
-        return Receipt(self.cls.name, self.chunk.first)
+    def _finish(self) -> Part:
+        """The last chunk: everything that is left, with what was added meanwhile.
+
+        If that is more than a chunk takes of a table, nothing is done, and the answer is what another chunk is about.
+        """
+
+        def work() -> Part:
+            prepared = planning.build(self._scope(), finished=self.finished, at_most=self.shared_with_last)
+            for table, most in self.shared_with_last.items():
+                if len(_keys_of(prepared, table)) > most:
+                    return {table: First(most)}
+            self._execute(prepared)
+            return {}
+
+        return self._committed(work)
 
     def _committed(self, work: Callable[[], Result]) -> Result:
         result = transactions.run(work, using=self.using)

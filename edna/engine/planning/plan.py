@@ -69,11 +69,18 @@ def lock_principals(model: type[Model], targets: Sequence[Target], *, using: str
 # What
 
 
-def build(scope: Scope, *, part: Part | None = None, finished: Finished | None = None) -> Plan:
+def build(
+    scope: Scope,
+    *,
+    part: Part | None = None,
+    finished: Finished | None = None,
+    at_most: Mapping[type[Model], int] | None = None,
+) -> Plan:
     """The plan for everything that ``scope`` means, or for a chunk of it.
 
-    Only rows of ``part`` are planned for. No row of ``finished`` is modified again, unless it has come back. In a plan for what is left
-    every step looks again, also one with a ``where``: what was written meanwhile is meant as much as what was there before.
+    Only rows of ``part`` are planned for. Of the tables in ``at_most`` it has so many, or one more if there are more. No row of
+    ``finished`` is modified again, unless it has come back. In a plan for what is left every step looks again, also one with a
+    ``where``: what was written meanwhile is meant as much as what was there before.
 
     Raises:
         DanglingReferences: the disguise would leave rows that point at nothing.
@@ -82,6 +89,11 @@ def build(scope: Scope, *, part: Part | None = None, finished: Finished | None =
     chosen: Iterable[CompiledStep] = prepared.steps
     if part is not None:
         chosen = _of_part(part, prepared.steps, scope)
+    elif at_most:
+        chosen = (
+            step.first(at_most[step.node] + 1, using=scope.using) if step.node in at_most else step
+            for step in prepared.steps
+        )
     steps = _found(_finding(scope), chosen, scope, most=None)
     assert steps is not None
     return _planned(steps, prepared, scope, finished or {})
