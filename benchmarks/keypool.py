@@ -104,7 +104,10 @@ def wait_for_refill(*, drain: bool = False) -> None:
 @contextmanager
 def private_site(database: str, **configured: Any) -> Iterator[str]:
     """The sample site's applications in this process, with these of edna's settings, on a database of their own; of which vendor."""
-    with tempfile.TemporaryDirectory(prefix="edna-bench-") as scratch, private_database(database) as url:
+    with (
+        tempfile.TemporaryDirectory(prefix="edna-bench-") as scratch,
+        private_database(database, to_be_measured=True) as url,
+    ):
         os.environ |= {"EDNA_DATABASE_URL": url, "EDNA_VAR": str(Path(scratch) / "var")}
         os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
         import django
@@ -167,7 +170,7 @@ def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.keypool", description=__doc__.partition("\n")[0])
     parser.add_argument("--rounds", type=int, default=100, help="disguises of each kind (default %(default)s)")
     parser.add_argument("--sizes", default="2,55,250,1000", help="answers of the students (default %(default)s)")
-    parser.add_argument("--database", choices=("mariadb", "sqlite"), default="mariadb")
+    parser.add_argument("--database", choices=("mariadb", "postgres", "sqlite"), default="mariadb")
     given = parser.parse_args(arguments)
     sizes = [int(size) for size in given.sizes.split(",")]
     with private_site(given.database, KEY_POOL_SIZE=max(POOL, *sizes)) as vendor:

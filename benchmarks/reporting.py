@@ -219,14 +219,14 @@ CURVES = {
         "principals",
     ),
 }
-_CURVE = f"{'n':>5} |{'p5 ms':>10}{'p50':>10}{'p95':>10}{'µs per row':>12} |{'stmts':>7}{'rows read':>11}{'pages':>9}"
+_CURVE = f"{'n':>5} |{'p5 ms':>10}{'p50':>10}{'p95':>10}{'µs per row':>12} |{'stmts':>7}{'scanned':>9}{'rows read':>11}{'pages':>9}"
 
 
 def _point(result: Result) -> str:
     extra = result.extra
     line = f"{extra['line']:<34}{extra['x']:>18,}{result.n:>5} |{_times(result)}"
     line += f"{result.p50_ms * 1000 / result.rows if result.rows else 0:>12.1f} |{_number(result.statements):>7}"
-    return f"{line}{_number(extra.get('rows_read')):>11}{_number(extra.get('pages')):>9}"
+    return f"{line}{_number(extra.get('rows_scanned')):>9}{_number(extra.get('rows_read')):>11}{_number(extra.get('pages')):>9}"
 
 
 def slopes(points: Sequence[Result]) -> list[str]:

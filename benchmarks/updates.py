@@ -173,7 +173,10 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--sizes", default="10,100,1000", help="rows in one update (default: %(default)s)")
     parser.add_argument("--database", choices=DATABASES, default="mariadb")
     given = parser.parse_args(arguments)
-    with tempfile.TemporaryDirectory(prefix="edna-bench-") as scratch, private_database(given.database) as url:
+    with (
+        tempfile.TemporaryDirectory(prefix="edna-bench-") as scratch,
+        private_database(given.database, to_be_measured=True) as url,
+    ):
         os.environ |= {"EDNA_DATABASE_URL": url, "EDNA_VAR": str(Path(scratch) / "var")}
         os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
         django.setup()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,8 @@ def in_children(work: Sequence[Callable[[], Any]], scratch: Path) -> list[Any]:
             try:
                 (scratch / str(number)).write_text(json.dumps(each()))
                 status = 0
+            except BaseException:
+                traceback.print_exc()
             finally:
                 os._exit(status)
         children.append(child)

@@ -1,7 +1,7 @@
 """Load on the sample sites: ``python -m loadtest websubmit-paced``, or ``make load SCENARIO=websubmit-paced``; "all" for all of them.
 
-Starts MariaDB, gunicorn and what else a scenario needs privately, fills the site, runs the baseline and the disguises in turns,
-compares the data, stops everything, and writes raw samples, a summary and a report. Ends with 1 if anything was not as it must be.
+Starts MariaDB or PostgreSQL, gunicorn and what else a scenario needs privately, fills the site, runs the baseline and the disguises in
+turns, compares the data, stops everything, and writes raw samples, a summary and a report. Ends with 1 if anything was not as it must be.
 """
 
 from __future__ import annotations
@@ -18,23 +18,26 @@ from pathlib import Path
 from benchmarks.kit.servers import ServerError
 from loadtest.run import QUICK, Run, Settings
 from loadtest.scenarios import LEVELS, SCALES, SCENARIOS, Scenario
-from loadtest.stage import LoadFailed, Stage, stage
+from loadtest.stage import DATABASES, LoadFailed, Stage, stage
 
 #: Disguisers drawn by lot: more than ever disguise at once.
 DRAWN, DRAWN_QUICK = 150, 20
-NEEDED = {"locust": "loadtest", "gunicorn": "dev", "MySQLdb": "mariadb", "celery": "dev", "matplotlib": "dev"}
+NEEDED = {"locust": "loadtest", "gunicorn": "dev", "celery": "dev", "matplotlib": "dev"}
+DRIVERS = {"mariadb": ("MySQLdb", "mariadb"), "postgres": ("psycopg", "postgres")}
 
 
 def main() -> int:
     parser = _parser()
     arguments = parser.parse_args()
+    if arguments.output is None:
+        arguments.output = Path("build/load" if arguments.database == "mariadb" else f"build/load-{arguments.database}")
     if arguments.list or not arguments.scenarios:
         print("\n".join(f"{scenario.name:22} {scenario.asks}" for scenario in SCENARIOS.values()))
         return 0 if arguments.list else 2
     chosen = _chosen(parser, arguments.scenarios)
     _handle_signals()
     try:
-        _check_tools()
+        _check_tools(arguments.database)
         failed = [
             name for app, some in groupby(chosen, lambda one: one.app) for name in _run(app, list(some), arguments)
         ]
@@ -52,7 +55,7 @@ def _run(app: str, scenarios: Sequence[Scenario], arguments: argparse.Namespace)
 
     full, small = SCALES[app]
     failed = []
-    with stage(app) as prepared:
+    with stage(app, arguments.database) as prepared:
         prepared.fill(
             scale=arguments.scale or (small if arguments.quick else full),
             drawn=DRAWN_QUICK if arguments.quick else DRAWN,
@@ -109,7 +112,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--users", type=_count, help="normal users, instead of as many as the level takes")
     parser.add_argument("--scale", type=_positive, help="size of the site, instead of the published one")
     parser.add_argument("--seed", type=int, default=1, help="another number makes other data (default: %(default)s)")
-    parser.add_argument("--output", type=Path, default=Path("build/load"), help="directory (default: %(default)s)")
+    parser.add_argument("--database", choices=tuple(DATABASES), default="mariadb", help="default: %(default)s")
+    parser.add_argument("--output", type=Path, help="directory (default: build/load; build/load-postgres)")
     return parser
 
 
@@ -127,8 +131,8 @@ def _positive(text: str) -> float:
     return number
 
 
-def _check_tools() -> None:
-    for module, extra in NEEDED.items():
+def _check_tools(database: str) -> None:
+    for module, extra in (*NEEDED.items(), DRIVERS[database]):
         if find_spec(module) is None:
             raise LoadFailed(
                 f"{module} is not installed: `make load` installs what it needs; or pip install -e '.[{extra}]'"

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 #: What edna's tables hold after everybody is back is what they held before.
 EDNA_TABLES = ("edna_bag", "edna_principalentry", "edna_keyslot")
-PSEUDOPRINCIPALS = "SELECT COUNT(*) FROM edna_principalentry WHERE NOT `natural`"
+PSEUDOPRINCIPALS = 'SELECT COUNT(*) FROM edna_principalentry WHERE NOT "natural"'
 LOCATORS = "SELECT COUNT(*) FROM edna_principalentry WHERE LENGTH(locators) > 0"
 
 
@@ -73,12 +73,8 @@ def look(app: str, people: People, driver: Driver) -> State:
 
 
 def _columns(driver: Driver, table: str, ignored: Mapping[str, str]) -> list[str]:
-    found = driver.execute(
-        "SELECT column_name FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name = %s "
-        "ORDER BY ordinal_position",
-        (table,),
-    ).fetchall()
-    return [name for (name,) in found if f"{table}.{name}" not in ignored]
+    found = driver.execute(f"SELECT * FROM {driver.quoted(table)} WHERE 1 = 0").description
+    return [name for name, *_ in found if f"{table}.{name}" not in ignored]
 
 
 def _digests(rows: Iterable[Any]) -> Iterable[bytes]:

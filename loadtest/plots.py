@@ -23,6 +23,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from benchmarks.kit.drawing import BLUE, GREEN, INK, ORANGE, PURPLE, SKY, STYLE, VERMILION
 from benchmarks.kit.percentiles import nearest_rank
+from loadtest.machine import WAITED_MS, WAITS, counted
 from loadtest.recorded import Numbers, Part
 from loadtest.samples import ALONE, BASELINE, DISGUISE, NORMAL, REVEAL
 
@@ -33,6 +34,7 @@ PAIR = {DISGUISE: VERMILION, REVEAL: GREEN}
 GROUPS = {
     "gunicorn": BLUE,
     "mariadbd": ORANGE,
+    "postgres": ORANGE,
     "workers": GREEN,
     "celery": GREEN,
     "redis": PURPLE,
@@ -268,8 +270,10 @@ def processors_over_time(part: Part, processors: int, name: str) -> str:
         )  # fmt: skip
         upper.set_ylim(0, processors * 1.18)
         upper.set_ylabel("processors in use")
-        waits = machine.database.get("Innodb_row_lock_waits", np.zeros(len(machine.at)))
-        waited = machine.database.get("Innodb_row_lock_time", np.zeros(len(machine.at)))
+        none = np.zeros(len(machine.at))
+        waits, waited = (
+            none if (counter := counted(machine.database, names)) is None else counter for names in (WAITS, WAITED_MS)
+        )
         each = np.diff(np.interp(clock.edges, machine.at, waits))
         lower.step(clock.middles, each, where="mid", color=BLUE, linewidth=1.1)
         lower.set_ylim(0, max(1.0, each.max() * 1.15))

@@ -11,6 +11,7 @@ import argparse
 import os
 import random
 import sys
+from contextlib import closing
 from importlib import import_module
 from pathlib import Path
 
@@ -30,11 +31,16 @@ def main() -> int:
     import django
     from django.core.management import call_command
 
+    from benchmarks.kit.driver import Driver
+    from benchmarks.space import analyse
+
     django.setup()
     call_command("migrate", verbosity=0)
     people: People = import_module(f"loadtest.prepare_{arguments.app}").prepare(
         scale=arguments.scale, source=random.Random(arguments.seed), drawn=arguments.drawn
     )
+    with closing(Driver()) as driver:
+        analyse(driver)
     people.write(arguments.output)
     return 0
 

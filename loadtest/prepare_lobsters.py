@@ -211,7 +211,7 @@ def _binned(numbers: Iterable[tuple[str, int]], statistics: str) -> Bins:
 _COUNTED: Final = (
     ("stories", "upvotes", "votes", "c.story_id = t.id AND c.comment_id IS NULL AND c.vote = 1"),
     ("stories", "downvotes", "votes", "c.story_id = t.id AND c.comment_id IS NULL AND c.vote = -1"),
-    ("stories", "comments_count", "comments", "c.story_id = t.id AND c.is_deleted = 0 AND c.is_moderated = 0"),
+    ("stories", "comments_count", "comments", "c.story_id = t.id AND NOT c.is_deleted AND NOT c.is_moderated"),
     ("comments", "upvotes", "votes", "c.comment_id = t.id AND c.vote = 1"),
     ("comments", "downvotes", "votes", "c.comment_id = t.id AND c.vote = -1"),
 )

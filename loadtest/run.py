@@ -28,6 +28,11 @@ from loadtest.stage import CELERY_PROCESSES, THREADS, WORKERS, LoadFailed, Runni
 
 STOP_SECONDS = 20
 _CALIBRATION_WARM_SECONDS, _CALIBRATION_SECONDS = 3.0, 6.0
+DRIVERS: Final = {"MariaDB": "mysqlclient", "PostgreSQL": "psycopg"}
+_SERVERS: Final = {
+    "MariaDB": "private, data in memory if there is room, 256 MB buffer pool, no binary log",
+    "PostgreSQL": "private, data in memory if there is room, 256 MB shared buffers, a commit waits for no disk, vacuums by itself",
+}
 
 
 @dataclass(frozen=True)
@@ -164,7 +169,7 @@ class Run:
             raise LoadFailed(f"loadtest.driver ended with status {status}; why is above.")
 
     def _write(self) -> None:
-        settings = self.settings
+        settings, server = self.settings, self.stage.database.name
         found = {
             "scenario": asdict(self.scenario),
             "command": " ".join(["python -m loadtest", *sys.argv[1:]]),
@@ -177,11 +182,11 @@ class Run:
             "scale": People.read(self.stage.people).scale,
             "processors": os.cpu_count(),
             "machine": _machine(),
-            "versions": {**_versions(), "MariaDB": self._database},
+            "versions": {**_versions(), DRIVERS[server]: version(DRIVERS[server]), server: self._database},
             "settings": {
                 "gunicorn": f"{WORKERS} processes of {THREADS} threads",
                 "Celery": f"{CELERY_PROCESSES} worker processes, where a scenario has workers",
-                "MariaDB": "private, data in memory if there is room, 256 MB buffer pool, no binary log",
+                server: _SERVERS[server],
                 "passwords": "a cheap hash for logging in; keys as shipped",
             },
             "parts": self._parts,
@@ -209,5 +214,5 @@ def _machine() -> dict[str, str]:
 
 
 def _versions() -> dict[str, str]:
-    packages = ("Django", "gunicorn", "locust", "mysqlclient")
+    packages = ("Django", "gunicorn", "locust")
     return {"Python": platform.python_version(), **{name: version(name) for name in packages}}

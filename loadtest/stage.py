@@ -1,12 +1,13 @@
 """The site and all that it needs, privately: started for one run, on data that is filled in once, gone afterwards whatever happens.
 
-As in production: MariaDB, gunicorn with two worker processes of eight threads each, and where a scenario asks for it Redis, Celery's
-workers and a beat. Data in memory, if there is room: a disk's moods are no property of edna.
+As in production: MariaDB or PostgreSQL, gunicorn with two worker processes of eight threads each, and where a scenario asks for it Redis,
+Celery's workers and a beat. Data in memory, if there is room: a disk's moods are no property of edna.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import re
 import subprocess
 import sys
@@ -16,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.kit.environment import without_settings
-from benchmarks.kit.servers import Server, in_memory, private_mariadb, private_redis
+from benchmarks.kit.servers import Server, in_memory, private_mariadb, private_postgres, private_redis
 from loadtest.scenarios import Site
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -27,6 +28,10 @@ GUNICORN = (
     *("--keep-alive", "600", "--timeout", "600", "--bind", "127.0.0.1:0", "--log-level", "info", "config.wsgi"),
 )
 CELERY_PROCESSES = 2
+#: PostgreSQL keeps itself in order as in production.
+DATABASES = {"mariadb": private_mariadb, "postgres": functools.partial(private_postgres, to_be_measured=True)}
+#: What a server's processes are called in the results.
+PROGRAMS = {"MariaDB": "mariadbd", "PostgreSQL": "postgres"}
 _LISTENING = re.compile(r"Listening at: (http://[\d.:]+)")
 
 
@@ -124,7 +129,7 @@ class Stage:
         self._sites += 1
         directory = self.directory / f"site{self._sites}"
         directory.mkdir()
-        groups = {"mariadbd": [self.database.pid]}
+        groups = {PROGRAMS[self.database.name]: [self.database.pid]}
         settings = self._site(site.settings)
         with contextlib.ExitStack() as stack:
             if site.workers or "EDNA_REQUEST_RATE" in site.settings:
@@ -159,11 +164,11 @@ def _process(name: str, directory: Path, *arguments: str, site: Mapping[str, str
 
 
 @contextlib.contextmanager
-def stage(app: str) -> Iterator[Stage]:
+def stage(app: str, database: str = "mariadb") -> Iterator[Stage]:
     """A database server and a directory for one application; `Stage.fill` fills it."""
     directory = Path(tempfile.mkdtemp(prefix="edna-load-", dir=in_memory())).resolve()
     directory.chmod(0o755)  # the servers below it have accounts of their own
     # Never started: what clears up after a server that was killed clears up here, too.
     whole = Server("the stage", directory, None, [], "", lambda: True)
-    with contextlib.closing(whole), private_mariadb(parent=directory) as database:
-        yield Stage(app, directory, database)
+    with contextlib.closing(whole), DATABASES[database](parent=directory) as server:
+        yield Stage(app, directory, server)

@@ -15,6 +15,7 @@ import numpy as np
 
 from loadtest import goals
 from loadtest.estimates import Pair, Stretch, latencies, loss, ratio
+from loadtest.machine import DEADLOCKS, WAITED_MS, WAITS
 from loadtest.recorded import Mask, Part, Run
 from loadtest.samples import ALONE, BASELINE, DISGUISE, NORMAL, REFUSED, REVEAL, Phase
 
@@ -24,7 +25,7 @@ SLOW_MS = 1500.0
 _FEW_PAIRS = 5
 #: Pairs of which the mean is about so many times the rows of others say nothing of what those take: few people have most of the rows.
 _HEAVIER = 2.0
-WAITS = ("Innodb_row_lock_waits", "Innodb_row_lock_time", "Innodb_deadlocks", "Questions")
+COUNTED = (*WAITS, *WAITED_MS, *DEADLOCKS, "Questions")
 
 
 def summarise(directory: Path) -> dict[str, Any]:
@@ -97,7 +98,7 @@ def _measured(part: Part, phases: Sequence[Phase]) -> dict[str, Any]:
         "machine_busy": part.machine.grown(busy, phases) / seconds if busy is not None and seconds else None,
         "database": {
             name: part.machine.grown(part.machine.database[name], phases) / seconds
-            for name in WAITS
+            for name in COUNTED
             if name in part.machine.database and seconds
         },
     }

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from benchmarks.kit.goals import NO, YES
+from loadtest.machine import DEADLOCKS, WAITED_MS, WAITS, counted
 from loadtest.page import (
     GAP,
     NOTHING,
@@ -223,9 +224,9 @@ def processors(part: dict[str, Any]) -> Html:
             yield number(measured["processors_used"].get(group), 2)
         yield number(measured["machine_busy"], 2)
         database = measured["database"]
-        yield number(database.get("Innodb_row_lock_waits"), 2)
-        yield number(database.get("Innodb_row_lock_time"), 1)
-        yield number(database.get("Innodb_deadlocks"), 2)
+        yield number(counted(database, WAITS), 2)
+        yield number(counted(database, WAITED_MS), 1)
+        yield number(counted(database, DEADLOCKS), 2)
         if variant is None:
             yield from ("", "", "")
         else:

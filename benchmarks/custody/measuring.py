@@ -33,6 +33,8 @@ BACK, HIDDEN = "/websubmit/privacy/back/", "/websubmit/privacy/hidden/"
 #: Round trips in ms, and what comes in and goes out in bytes a second; none: as the machine is.
 NETWORKS: Final = {"here": None, "40 ms": (40, 2_500_000), "150 ms": (150, 500_000)}
 WARM_UP: Final = 2
+#: The first that is there; the shell is the same pages without a window.
+BROWSERS: Final = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 
 #: Notes when the button is pressed, when the form is ready, and every request that a script makes.
 WATCH: Final = """
@@ -269,7 +271,7 @@ def limit(page: Any, round_trip_ms: int, bytes_per_second: int) -> None:
 def chromium() -> Iterator[Any]:
     from playwright.sync_api import sync_playwright
 
-    program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    program = next(filter(None, map(shutil.which, BROWSERS)), None)
     if program is None:
         raise RuntimeError("there is no Chromium here; install it, or measure the other applications (--apps)")
     with sync_playwright() as playwright:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from benchmarks.timing import Result
 
-DATABASES = ("mariadb", "sqlite")
+DATABASES = ("mariadb", "postgres", "sqlite")
 QUICK = {"reveals": 3, "loads": 2, "depths": "0,1", "derivations": 2}
 
 

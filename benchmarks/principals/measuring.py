@@ -69,7 +69,7 @@ class Among:
         here, wanted = self._crowd.here(), samples + WARM_UP + DRILLED + _COUNTED
         people = self._crowd.with_keys(self._source.sample(here, min(wanted, len(here))))
         self._source.shuffle(people)
-        self._asking = reads_of_asking()
+        self._asking = reads_of_asking(self._driver)
         say(self._tables())
         for number, person in enumerate(self._clock.rounds(people, counted=_COUNTED)):
             interleave(number, lambda p=person: self._there_and_back(p), lambda p=person: self._by_hand(p))
@@ -82,10 +82,10 @@ class Among:
 
     @contextmanager
     def _counting(self) -> Iterator[Callable[[], int]]:
-        before, then = self._driver.statements, reads_so_far()
+        before, then = self._driver.statements, reads_so_far(self._driver)
         with watching() as seen:
             yield lambda: seen.statements + self._driver.statements - before
-        now = reads_so_far()
+        now = reads_so_far(self._driver)
         self._seen = now - then - self._asking if now and then and self._asking else None
 
     def _timed(self, name: str, variant: str, work: Callable[[], Any]) -> Any:
@@ -133,6 +133,8 @@ class Among:
                 "rows_read_least": min(each.rows for each in seen),
                 "pages": round(percentile([each.pages for each in seen], 50)),
             }
+            if self._driver.dialect.vendor == "postgresql":
+                extra[key]["rows_scanned"] = round(percentile([each.scanned for each in seen], 50))
         scale = f"up to {self._crowd.size:,} students with {ANSWERS_EACH} answers each, of whom every tenth has left"
         found: list[Result] = self._clock.results(
             app="principals", level="library", database=database, scale=scale, extra=extra

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from benchmarks.timing import Result
 
-DATABASES = ("mariadb",)
+DATABASES = ("mariadb", "postgres")
 QUICK = {"principals": 10_000, "samples": 15}
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from benchmarks.timing import Result
 
-DATABASES = ("mariadb",)
+DATABASES = ("mariadb", "postgres")
 QUICK = {"recipient_rounds": 3}
 
 

@@ -101,7 +101,7 @@ def measure(
     with ExitStack() as stack:
         checkouts = []
         for name, directory in places.items():
-            url = stack.enter_context(private_database(database))
+            url = stack.enter_context(private_database(database, to_be_measured=True))
             checkouts.append(Checkout(name, directory, app, url, SCALES[app]))
             stack.callback(checkouts[-1].close)
         ready = [each.answer() for each in checkouts]

@@ -61,6 +61,7 @@ def test_whatever_is_wrong_is_noticed(people: People, broken: str, tmp_path: Pat
         assert any(what in difference for difference in differences), what
 
 
+@pytest.mark.only_on("mysql", "postgresql")
 def test_nothing_is_wrong_with_a_site_that_works(people: People, live_server: Any, tmp_path: Path) -> None:
     before = look(people)
     told = drive(live_server.url, tmp_path, alone_seconds=1, by_password=True)

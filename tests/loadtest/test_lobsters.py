@@ -151,6 +151,7 @@ class TestPreparing:
             votes = Vote.objects.filter(comment=None, story__short_id=names[0]).count()
             assert like.weight(like.bin_of(votes)) == weight
 
+    @pytest.mark.only_on("mysql", "postgresql")
     def test_counters_that_do_not_agree_are_noticed(self, people: People) -> None:
         with closing(Driver()) as driver:
             assert prepare_lobsters.disagreements(driver) == []

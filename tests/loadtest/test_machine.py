@@ -6,13 +6,17 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
+from django.db import connection
 
 from benchmarks.kit.machine import cpu_seconds, descendants, machine_seconds
-from loadtest.machine import Machine
+from loadtest.machine import DEADLOCKS, KINDS, WAITED_MS, WAITS, Machine, counted
 from loadtest.stage import ROOT
 from tests.waiting import eventually
 
@@ -55,7 +59,7 @@ def test_the_whole_machine_is_busier_than_its_part(parent: subprocess.Popen[byte
     assert machine_seconds() > cpu_seconds([parent.pid])
 
 
-@pytest.mark.only_on("mysql")
+@pytest.mark.only_on("mysql", "postgresql")
 @pytest.mark.django_db
 def test_lines_grow_and_lose_nothing_when_a_process_ends(tmp_path: Path, parent: subprocess.Popen[bytes]) -> None:
     url = os.environ["EDNA_DATABASE_URL"]
@@ -66,5 +70,36 @@ def test_lines_grow_and_lose_nothing_when_a_process_ends(tmp_path: Path, parent:
     looks = [json.loads(line) for line in (tmp_path / "machine.jsonl").read_text().splitlines()]
     assert len(looks) >= 2
     assert looks[-1]["cpu"]["group"] >= looks[0]["cpu"]["group"] >= 0.4
-    assert looks[-1]["database"]["Questions"] > looks[0]["database"]["Questions"]
-    assert {"Innodb_row_lock_waits", "Innodb_row_lock_time", "Innodb_deadlocks"} <= set(looks[0]["database"])
+    for names in (WAITS, WAITED_MS, DEADLOCKS):
+        assert counted(looks[-1]["database"], names) >= counted(looks[0]["database"], names) >= 0
+    if connection.vendor == "mysql":
+        assert looks[-1]["database"]["Questions"] > looks[0]["database"]["Questions"]
+        assert {"Innodb_row_lock_waits", "Innodb_row_lock_time", "Innodb_deadlocks"} <= set(looks[0]["database"])
+
+
+@pytest.mark.only_on("postgresql")
+@pytest.mark.django_db(transaction=True)
+def test_who_waits_for_a_lock_when_it_is_looked_is_counted_once() -> None:
+    """PostgreSQL counts no waits, so each look tells who waits."""
+    parts = urlsplit(os.environ["EDNA_DATABASE_URL"])
+    url = parts._replace(path=f"/{connection.settings_dict['NAME']}").geturl()
+
+    def lock() -> None:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_lock(7)")
+
+    def waits() -> None:
+        with closing(connection):
+            lock()
+
+    with closing(KINDS["postgres"](url)) as counters:
+        lock()
+        thread = threading.Thread(target=waits)
+        thread.start()
+        eventually(lambda: counters.counters()["waits_seen"])
+        still = counters.counters()
+        connection.close()
+        thread.join()
+        after = [counters.counters() for _ in range(2)]
+    assert {look["waits_seen"] for look in (still, *after)} == {1}
+    assert after[0]["waited_ms"] == after[1]["waited_ms"] == still["waited_ms"]

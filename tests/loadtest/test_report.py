@@ -14,6 +14,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from loadtest import markdown
 from loadtest.comparisons import published_bars
 from loadtest.overview import write_overview
 from loadtest.page import percent
@@ -175,6 +176,19 @@ def test_every_pair_is_shown(runs: Path) -> None:
     rounds = re.findall(r"<tr><td class=\"text\">([^<]+)</td><td>(\d)</td>", table[0])
     variants = [variant.label for variant in SCENARIOS["websubmit-crowd"].variants]
     assert rounds == [(label, number) for label in variants for number in "12"]
+
+
+def test_the_tables_of_the_docs_have_the_columns_that_they_have_there(runs: Path) -> None:
+    docs = (ROOT / "docs" / "load.md").read_text()
+    for path in runs.glob("*/summary.json"):
+        summary = json.loads(path.read_text())
+        head, command, table, *_ = markdown.of_run(summary)
+        assert head == f"## {path.parent.name} on MariaDB 10.11"
+        assert summary["command"] in command
+        columns, _, *lines = [line.strip("| ").split(" | ") for line in table.splitlines()]
+        assert len(lines) == sum(len(part["variants"]) for part in summary["parts"])
+        assert {len(line) for line in lines} == {len(columns)}
+        assert all(f"| {column} |" in docs for column in columns if column != "who"), columns
 
 
 def test_the_published_bars_are_per_cent_of_their_baseline_and_ours_of_ours(runs: Path) -> None:

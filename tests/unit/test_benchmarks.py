@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks import markdown
 from benchmarks.__main__ import kept_lines
 from benchmarks.browser import Page
 from benchmarks.kit.percentiles import percentile
@@ -301,6 +302,57 @@ def test_a_tiny_run_of_hotcrp_measures_it_before_and_after_anonymisation(tmp_pat
             (f"{operation}{size}", "edna") for size in ("", ", lightest of the PC", ", heaviest of the PC")
         } <= operations
     assert "of whom 10 on the PC" in said
+
+
+def test_the_tables_of_the_docs_stand_in_the_form_that_they_have_there() -> None:
+    points = [
+        result(f"{line}, {x}", "edna", ms, database="postgres", extra={"curve": "composition", "line": line, "x": x})
+        for line, ms in (("delete", 12.345), ("restore", 1234.5))
+        for x in (0, 800)
+    ]
+    page = list(
+        markdown.page(
+            [
+                result("delete account", "edna", 3.436, n=5, database="postgres"),
+                result("delete account", "manual", 0.781, n=5, database="postgres"),
+                result("restore account", "edna", 6.26, database="postgres"),
+                *points,
+            ]
+        )
+    )
+    assert page[0] == "## websubmit on PostgreSQL, library: tiny"
+    tables = {part.split()[1]: part.splitlines()[1:] for part in page[1:]}
+    assert tables["goals"][2:] == [
+        "| WebSubmit on PostgreSQL, delete : by hand | 4.40 (4.40) | 5 | 4.4 | 3.44 : 0.78 |",
+        "| WebSubmit on PostgreSQL, restore : delete | 1.82 (1.82) | 2 | 3.7 | 6.26 : 3.44 |",
+    ]
+    assert tables["times"] == [
+        "| operation | edna p5 / p50 / p95 | rows | statements | by hand p5 / p50 / p95 | statements | edna : by hand |",
+        "|---|---|---|---|---|---|---|",
+        "| delete account | 3.44 / 3.44 / 3.44 | 81 | 3 | 0.78 / 0.78 / 0.78 | 3 | 4.4 |",
+        "| restore account | 6.26 | 81 | 3 | – | – | – |",
+    ]
+    assert tables["composition"][-1] == "| 800 | 12.3 | 3 | 1,234 | 3 |"
+    docs = (ROOT / "docs" / "benchmarks.md").read_text()
+    assert all(tables[name][0] in docs for name in ("goals", "times", "composition"))
+
+
+@pytest.mark.slow
+def test_a_tiny_run_of_shards_compares_one_database_with_two() -> None:
+    command = [sys.executable, "-m", "benchmarks.shards", "--people=6", "--rounds=3", "--writers=2", "--seconds=1"]
+    done = subprocess.run(
+        [*command, "--database=postgres"],
+        cwd=ROOT,
+        env=_without_test_settings(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    lines = [line.split() for line in done.stdout.splitlines()]
+    one, two = (line for line in lines if line[:1] in (["one"], ["two"]))
+    assert one[1] == two[1], "a second database takes statements of its own"
+    assert [line[:2] for line in lines if line[:1] == ["2"]] == [["2", "1"], ["2", "2"]]
 
 
 def test_results_of_what_was_not_measured_stay_in_the_file(tmp_path: Path) -> None:

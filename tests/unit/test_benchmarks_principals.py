@@ -116,7 +116,7 @@ def test_synthetic_rows_are_as_long_as_real_ones_and_say_as_little(database: str
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("database", ["sqlite", "mariadb"])
+@pytest.mark.parametrize("database", DATABASES)
 def test_real_students_leave_and_return_among_them_at_the_same_cost(database: str, tmp_path: Path) -> None:
     """The run itself fails if a row is not what it was after a restore."""
     output = tmp_path / "bench.json"
@@ -130,4 +130,10 @@ def test_real_students_leave_and_return_among_them_at_the_same_cost(database: st
         assert len({line["statements"] for line in points}) == 1
         if database == "mariadb":
             assert len({line["rows_read"] for line in points}) == 1, "more rows are read where there are more people"
+        if database == "postgres":
+            # A table of few pages is scanned, and counts there: never one that grows with the people.
+            fewer, more = (line["rows_read"] for line in points)
+            assert abs(more - fewer) <= 2, "more rows are read where there are more people"
+            assert all(line["rows_scanned"] < 500 for line in points)
+        if database != "sqlite":
             assert all(line["pages"] > 0 for line in points)
