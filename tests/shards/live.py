@@ -2,17 +2,21 @@
 member has the same primary key and the same name.
 
 `log-in/ALIAS` logs in the member of that database, and `look` answers with digests of all rows of each, and of those of the application.
+With `edna.guardians` among the applications there are five guardians: `mails/NUMBER` are the codes that one of them has mailed last, by
+address, and `later` lets two hours pass for them.
 """
 
 from __future__ import annotations
 
 import hashlib
 import sys
+from contextlib import ExitStack
 
 import django
 
 django.setup()
 
+from django.apps import apps  # noqa: E402
 from django.conf import settings  # noqa: E402
 from django.contrib.auth import login  # noqa: E402
 from django.contrib.auth.models import User  # noqa: E402
@@ -54,10 +58,21 @@ def _digest(alias: str, without: str) -> str:
     return hashlib.sha256(repr(sorted(rows.items())).encode()).hexdigest()
 
 
+def mails(_: HttpRequest, number: int) -> HttpResponse:
+    return JsonResponse({contact: five.code(number, contact) for mailed, contact, _ in five.mails if mailed == number})
+
+
+def later(_: HttpRequest) -> HttpResponse:
+    five.now += 7201
+    return HttpResponse()
+
+
 urlpatterns = [
     path("privacy/", include("edna.urls")),
     path("log-in/<str:alias>", log_in),
     path("look", look),
+    path("mails/<int:number>", mails),
+    path("later", later),
 ]
 
 
@@ -78,5 +93,10 @@ def serve() -> None:
 if __name__ == "__main__":
     migrate()
     both()
-    with override_settings(ROOT_URLCONF=sys.modules[__name__]):
+    with ExitStack() as stack:
+        if apps.is_installed("edna.guardians"):
+            from tests.guardians.parties import parties
+
+            five = stack.enter_context(parties(settings.SCRATCH))
+        stack.enter_context(override_settings(ROOT_URLCONF=sys.modules[__name__]))
         serve()

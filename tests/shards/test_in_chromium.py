@@ -96,6 +96,64 @@ def test_one_leaves_and_comes_back_and_the_other_stays_to_the_byte(new_page: Any
     assert "409" in south.errors[0]
 
 
+def test_guardians_help_somebody_of_the_second_database(new_page: Any, tmp_path: Path) -> None:
+    """Whose account is away, and who has forgotten the password, is found by a name that somebody else has in the first."""
+    apps = "edna.devices edna.guardians"
+    with Site(tmp_path, {}).served(SHARDS_CUSTODY="browser", SHARDS_APPS=apps) as served:
+        north, south = (Member(new_page(), served) for _ in range(2))
+        for alias, member in (("north", north), ("south", south)):
+            member.logs_in(alias)
+            member.at("key/")
+            member.keeps(member.makes_a_key())
+            member.at("guardians/")
+            member.ready()
+            member.fill(contact=f"bea@{alias}.example")
+            for secret, text in (("pin", "4711"), ("pin_again", "4711"), ("password", FIRST)):
+                member.types_into(member.page.locator(f"[data-edna-secret={secret}]"), text)
+            member.tap("Have the guardians help me")
+            member.sees("The guardians keep a way back for you.")
+        before = south.looks()
+        south.at("do/club.go/")
+        south.opens("Leave the club")
+        south.sees("Good-bye")
+        (receipt,) = {*re.findall(r"edna1:club\.go:\w+", south.page.content())}
+        south.page.context.clear_cookies()
+
+        south.at("forgotten/")
+        south.follow("The guardians can help")
+        south.ready()
+        south.fill(identifier="bea")
+        south.tap("Ask the guardians")
+        south.sees("0 of the guardians have agreed")
+        mails = south.page.request.get(f"{served}/mails/4").json()
+        assert set(mails) == {"bea@north.example", "bea@south.example"}  # both have had that name
+        aunt = south.page.locator("li", has_text="Your aunt")
+        south.types_into(aunt.get_by_role("textbox"), mails["bea@south.example"])
+        aunt.get_by_role("button").click()
+        south.sees("1 of the guardians have agreed")
+        asked = south.page.locator("[data-edna-code]").first.text_content()
+        south.page.request.get(f"{served}/later")
+        south.at("guardians/request/")
+        south.ready()
+        south.fill(identifier="bea", request_code=asked)
+        south.tap("Look")
+        south.sees("4 of the guardians have agreed")
+        south.picture("07-guardians")
+        for secret, text in (("pin", "4711"), ("new_password", SECOND), ("again", SECOND)):
+            south.types_into(south.page.locator(f"form[data-edna-finish] [data-edna-secret={secret}]"), text)
+        south.tap("Set the password")
+        south.sees("your new password opens your key")
+        south.at("return/")
+        south.fill(identifier="bea", receipt=receipt)
+        south.opens("Bring my account back", SECOND)
+        south.sees("It is back")
+        after = south.looks()
+        assert after["south"]["own"] == before["south"]["own"]
+        assert after["north"] == before["north"]
+        assert north.errors == []
+        assert all("403" in error for error in south.errors)  # guardians who wait for a code, or for another one
+
+
 def test_a_device_brings_back_its_own_person(new_page: Any, served: str) -> None:
     """Both have been at one browser, and each finds there what is theirs."""
     laptop, phone = Member(new_page(), served), Member(new_page(), served)
