@@ -1,8 +1,9 @@
 """Finds many texts at once in a text: whole words, whatever their case, written as people and programs write them.
 
 A value begins and ends where a word does: a name is not found in the middle of another word. Whatever stands between words is the
-same: a title is found in an address of a page that is made of it. Percent signs, HTML and backslashes that
-hide letters are looked behind. Not looked behind: base64, hexadecimal and the like, which `edna.testing.assert_nothing_left` knows.
+same: a title is found in an address of a page that is made of it. Percent signs, HTML and backslashes that hide letters are looked
+behind; of a page, what it says is looked for, and not how it is marked up. Not looked behind: base64, hexadecimal and the like, which
+`edna.testing.assert_nothing_left` knows.
 Its work grows with the text that is searched, and not with the number of values. Knows no tables.
 """
 
@@ -22,6 +23,7 @@ _CJK: Final = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
 _WORD: Final = re.compile(f"[{_CJK}]|[^\\W_{_CJK}]+")
 _IDEOGRAPH: Final = re.compile(f"[{_CJK}]")
 _BETWEEN_WORDS: Final = re.compile(r"[\W_]+")
+_TAG: Final = re.compile(r"</?[a-zA-Z][^<>]*>")
 _ESCAPE: Final = re.compile(r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|(.))", re.S)
 #: Shorter ones stand in every table by chance: letters, or digits alone.
 _FEWEST_LETTERS: Final = 3
@@ -38,7 +40,7 @@ def folded(text: str) -> str:
 
 def needle(text: str) -> str | None:
     """What is looked for to find ``text``; None if that is too short to say anything."""
-    words = folded(text)
+    words = folded(_TAG.sub(" ", text)) or folded(text)
     if len(words) > _LONGEST:
         # To the end of a word, so that an excerpt which goes on is found.
         words = words[:_LONGEST].rpartition(" ")[0] or words[:_LONGEST]
@@ -86,13 +88,10 @@ def _ends(text: str, position: int) -> bool:
 def texts_of(value: Any) -> Iterator[str]:
     """All that can be read in a value as a driver gives it, and what is behind signs that hide letters."""
     if isinstance(value, str):
-        yield value
-        if "%" in value:
-            yield unquote(value)
-        if "&" in value:
-            yield html.unescape(value)
-        if "\\" in value:
-            yield _ESCAPE.sub(_unescaped, value)
+        for text in _behind_signs(value):
+            yield text
+            if _TAG.search(text):
+                yield _TAG.sub(" ", text)
     elif isinstance(value, bytes | bytearray | memoryview):
         yield from texts_of(bytes(value).decode("utf-8", "replace"))
     elif isinstance(value, dict):
@@ -103,6 +102,16 @@ def texts_of(value: Any) -> Iterator[str]:
             yield from texts_of(inner)
     elif value is not None and not isinstance(value, bool):
         yield str(value)
+
+
+def _behind_signs(text: str) -> Iterator[str]:
+    yield text
+    if "%" in text:
+        yield unquote(text)
+    if "&" in text:
+        yield html.unescape(text)
+    if "\\" in text:
+        yield _ESCAPE.sub(_unescaped, text)
 
 
 def _unescaped(escape: re.Match[str]) -> str:

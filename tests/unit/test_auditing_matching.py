@@ -72,3 +72,15 @@ def test_what_says_nothing_is_not_looked_for(text: str) -> None:
 )
 def test_the_texts_in_json_are_looked_for_one_by_one(value: Any, expected: list[str]) -> None:
     assert list(leaves(value)) == expected
+
+
+def test_a_page_begins_with_what_it_says_and_not_with_its_signs() -> None:
+    """All comments of a forum that answer somebody begin with the same tags."""
+    answer = '<blockquote><p><a class="comment-mention" rel="nofollow" href="/user/7/">@Carl</a> said:</p></blockquote>\n<p>{}</p>'
+    looked_for = Index.of([str(needle(answer.format("I knit.")))])
+    assert looked_for.found_in(answer.format("I knit.")) == {0}
+    assert looked_for.found_in("@Carl said: I knit.") == {0}
+    assert looked_for.found_in(answer.format("I sew.")) == set()
+    assert needle("2 < 3 and 5 > 4, as everybody knows who has learnt to count, to add and to compare") == (
+        "2 3 and 5 4 as everybody knows who has learnt to count to"
+    )
