@@ -14,6 +14,7 @@ from typing import Any
 
 from django.apps import apps
 from django.contrib.contenttypes.fields import GenericForeignKey, GenericRelation
+from django.core.exceptions import FieldDoesNotExist
 from django.db.models import SET_DEFAULT, SET_NULL, Field, ForeignKey, Model, Q, UniqueConstraint
 
 from edna import conditions, value_owners
@@ -418,6 +419,38 @@ def _is_about(owner: str, model: type[Model], target: type[Model], columns: tupl
 def one_each(field: Field[Any, Any]) -> bool:
     """Whether no two rows refer to the same row by this foreign key."""
     return field.unique or (field.name,) in unique_groups(field.model)
+
+
+def relation_to_several(model: type[Model], owner: str) -> Any | None:
+    """The relation along which an owner path goes on to several rows, as from a post to all who are named in it; None where each row that
+    it comes by leads to one."""
+    return _relation_to_several(model, owner)
+
+
+@functools.lru_cache(maxsize=1024)
+def _relation_to_several(model: type[Model], owner: str) -> Any | None:
+    at: Any = model
+    for name in owner.split("__"):
+        if value_owners.is_by_value(name):
+            return None
+        try:
+            relation: Any = at._meta.get_field(name)
+        except FieldDoesNotExist:
+            return None
+        if relation.many_to_many or (relation.one_to_many and not one_each(relation.remote_field)):
+            return relation
+        at = relation.related_model
+        if at is None or isinstance(at, str):
+            return None
+    return None
+
+
+def changes_once(step: Modify) -> bool:
+    """Whether a row is changed once, whoever of its owners leaves, and not for each of them."""
+    asks = any(placeholder.person for placeholder in step.placeholders.values())
+    return not step.asks_each_owner and not (
+        asks and any(relation_to_several(step.model, each) for each in step.owners)
+    )
 
 
 def unique_groups(model: type[Model]) -> list[tuple[str, ...]]:

@@ -46,7 +46,7 @@ def _is_of_others(disguise: type[Disguise], step: Transformation, read: Read, ch
             return False
     elif read.column not in (None, change.column.column) or (read.emptiness and change.repoints):
         return False
-    if not read.way and change.step is step and isinstance(step, Modify) and not step.asks_each_owner:
+    if not read.way and change.step is step and isinstance(step, Modify) and coverage.changes_once(step):
         return False  # which changes each row once
     if change.emptied and read.wants_empty and not change.step.owners:
         return False  # a row whose person has gone is one of nobody's now: it is found besides

@@ -22,7 +22,7 @@ from edna import json_keys, registry
 from edna.checks.columns import check_columns, misfit_key
 from edna.checks.settings import principal_models
 from edna.checks.value_owners import check_owner
-from edna.coverage import in_key, kept, one_each, relations_to, same_table
+from edna.coverage import in_key, kept, relation_to_several, relations_to, same_table
 from edna.errors import SpecError
 from edna.naming import written_names
 from edna.remedies import is_of_principals
@@ -85,7 +85,6 @@ def check_step(disguise: type[Disguise], step: Transformation) -> list[CheckMess
 
 def _owner(step: Transformation, owner: str, what: str, obj: str) -> Iterator[CheckMessage]:
     model: type[Model] = step.model
-    many: Any = None
     for name in owner.split("__"):
         try:
             relation: Any = model._meta.get_field(name)
@@ -104,9 +103,8 @@ def _owner(step: Transformation, owner: str, what: str, obj: str) -> Iterator[Ch
                 id="edna.E106",
             )
             return
-        if many is None and (relation.many_to_many or (relation.one_to_many and not one_each(relation.remote_field))):
-            many = relation
         model = related
+    many = None if isinstance(step, Modify) else relation_to_several(step.model, owner)
     if many is not None and not step.one_owner:
         yield Warning(
             f"{what}: this path leads to several owners of one row. Whoever applies the disguise first takes the row "

@@ -10,7 +10,7 @@ import edna
 from edna import Disguise, Held, Reason, Remove
 from edna.testing import Person, application_dump
 from tests.installed import registered, registering
-from tests.integration.papers.models import Folder, Paper, Writer
+from tests.integration.papers.models import Folder, Mention, Paper, Writer
 from tests.support import edna_dump
 
 pytestmark = [pytest.mark.django_db]
@@ -20,7 +20,13 @@ class Leave(Disguise):
     """A writer's own, and not what lies in the folders of others."""
 
     name = "papers.leave-folders"
-    transformations = [Remove(Paper, owner="author"), Remove(Folder, owner="keeper"), Remove(Writer)]
+    transformations = [
+        Remove(Paper, owner="author"),
+        Remove(Mention, owner="folder__keeper"),
+        Remove(Mention, owner="writer"),
+        Remove(Folder, owner="keeper"),
+        Remove(Writer),
+    ]
 
 
 @pytest.fixture(autouse=True)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from django.db.models import Model
 
-from edna import read_columns, registry
+from edna import coverage, read_columns, registry
 from edna.db.rows import table_of
 from edna.engine.chunks.units import tables_before_account
 from edna.engine.planning.selection import tables_read
@@ -75,6 +75,6 @@ def _shows(before: Collection[type[Model]], asking: Transformation, read: Read, 
 def _only_hides(changing: Transformation, asking: Transformation) -> bool:
     """Whether the rows that are changed are those that ``asking`` has dealt with, or no longer owned by whom it is for."""
     if changing is asking:
-        return not (isinstance(asking, Modify) and asking.asks_each_owner)
+        return not (isinstance(asking, Modify) and not coverage.changes_once(asking))
     decorrelated = isinstance(changing, Decorrelate) and asking.owners == (changing.column,)
     return decorrelated and table_of(asking.model) is table_of(changing.model)

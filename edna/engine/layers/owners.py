@@ -9,8 +9,10 @@ import datetime
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from edna.coverage import relation_to_several
 from edna.db.rows import Row
 from edna.engine.bags.opened_bag import Opened
+from edna.engine.forwarding.walk import table_by_label
 from edna.records.diff import Changed
 from edna.records.locator import Locator
 from edna.value_owners import element_of
@@ -25,11 +27,13 @@ class Need:
     public_key: bytes
     #: What is theirs, too; nothing where it is the row itself.
     columns: frozenset[str]
+    #: Whether the path leads to others as well: to elements, or along a relation to several rows.
+    among_several: bool = False
 
     @property
     def at(self) -> str:
-        """Where it is asked whether they are there: at the end of the path, or, if that leads to elements, at theirs."""
-        return self.path if element_of([self.path]) is None else f"{self.path} {self.reference}"
+        """Where it is asked whether they are there: at the end of the path, or, if that leads to several, at theirs."""
+        return f"{self.path} {self.reference}" if self.among_several else self.path
 
 
 #: By model and key of a row.
@@ -58,10 +62,14 @@ def layers_of_others(bags: Iterable[Opened]) -> Iterator[LayerOfOthers]:
 def needs_of(opened: Opened) -> dict[tuple[str, Row], list[Need]]:
     needs: dict[tuple[str, Row], list[Need]] = {}
     for batch in opened.owners:
-        width = len(batch.key)
+        width, table = len(batch.key), table_by_label(batch.model)
         for row in batch.rows:
-            path, reference, public_key, columns = row[width:]
+            path, reference, public_key, columns = str(row[width]), *row[width + 1 :]
+            several = element_of([path]) is not None or (
+                table is not None and relation_to_several(table.model, path) is not None
+            )
+            of_theirs = frozenset(filter(None, str(columns).split(",")))
             needs.setdefault((batch.model, tuple(row[:width])), []).append(
-                Need(str(path), str(reference), bytes(public_key), frozenset(filter(None, str(columns).split(","))))
+                Need(path, str(reference), bytes(public_key), of_theirs, among_several=several)
             )
     return needs

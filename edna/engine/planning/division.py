@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from edna import json_keys
+from edna import coverage, json_keys
 from edna.db import rows as raw
 from edna.db.cursors import connection_of
 from edna.db.rows import Row, Table
@@ -38,6 +38,8 @@ def divide(compiled: CompiledStep, rows: Sequence[Row], scope: Scope) -> list[Pl
     step = PlannedStep(compiled.operation, compiled.table, compiled.columns, compiled.transformation)
     if not rows:
         return [step]
+    if isinstance(compiled.transformation, Modify) and _is_for_each(compiled.transformation) and not scope.everyone:
+        return _for_each(step, rows, scope)
     several_owners = len(owners) > 1 and not scope.everyone
     if several_owners and isinstance(compiled.transformation, Remove):
         return [step, *_shared(step, rows, compiled.inherited, scope)]
@@ -52,6 +54,25 @@ def _once(step: PlannedStep, rows: Sequence[Row]) -> list[Row]:
     """A join, or several owners, may find a row twice: once is enough."""
     key_of_row = operator.itemgetter(*[step.columns.index(name) for name in step.table.key_names])
     return list({key_of_row(row): row for row in reversed(rows)}.values())[::-1]
+
+
+def _is_for_each(step: Modify) -> bool:
+    """Whether one path leads from a row to several people, and each of them has the row changed for themselves."""
+    return len(step.owners) == 1 and not coverage.changes_once(step)
+
+
+def _for_each(step: PlannedStep, selected: Sequence[Row], scope: Scope) -> list[PlannedStep]:
+    """The step once for the first of each row's owners who are meant, once more for the second, and so on."""
+    width = len(step.columns)
+    targets: dict[Row, dict[int, None]] = {}
+    for row in selected:
+        targets.setdefault(row[:width], {})[scope.owners[reference_of(scope.model, row[width])]] = None
+    turns = [replace(step, rows=[], targets=[]) for _ in range(max(map(len, targets.values())))]
+    for row, whose in targets.items():
+        for turn, target in zip(turns, whose, strict=False):
+            turn.rows.append(row)
+            turn.targets.append(target)
+    return turns
 
 
 def _fill(step: PlannedStep, selected: Sequence[Row], scope: Scope) -> None:

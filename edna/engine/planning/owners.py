@@ -110,7 +110,7 @@ def values_of(
     model: type[Model] | None = None,
 ) -> dict[Row, Sequence[Any]]:
     """Of rows that are in their table: raw primary keys of principals, by the rows' keys and in the order of the paths; a tuple of them
-    along one to elements. Nothing of a path that the ``model``, or that of the table, does not have."""
+    along one to several, or to elements. Nothing of a path that the ``model``, or that of the table, does not have."""
     model, width, wanted = model or table.model, len(table.key), set(keys)
     key_names = table.key_names if width > 1 else ("pk",)
     single = [path for path in paths if element_of([path]) is None]
@@ -120,6 +120,15 @@ def values_of(
         return {}
     found = _selected(model, names, key_names[0], [key[0] for key in keys], using=using)
     values: dict[Row, Sequence[Any]] = {row[:width]: row[width:] for row in found if row[:width] in wanted}
+    for place, path in enumerate(single):
+        if coverage.relation_to_several(model, path):
+            whom: dict[Row, dict[Any, None]] = {}
+            for row in found:
+                whom.setdefault(row[:width], {})[row[width + place]] = None
+            values = {
+                key: (*row[:place], tuple(each for each in whom[key] if each is not None), *row[place + 1 :])
+                for key, row in values.items()
+            }
     if len(single) < len(paths):
         several = {
             path: _in_lists(table, list(values), path, principal, using=using) for path in paths if path not in single
@@ -229,9 +238,16 @@ def tables_in_common() -> set[str]:
                     by_table.setdefault(table_of(model).label, []).append(step)
         for label, steps in by_table.items():
             owners = {path for step in steps for path in step.owners}
-            if len(owners) > 1 and any(isinstance(step, Modify) for step in steps):
+            changes = [step for step in steps if isinstance(step, Modify)]
+            if changes and (
+                len(owners) > 1 or any(_leads_to_several(step, path) for step in changes for path in step.owners)
+            ):
                 found.add(label)
     return found
+
+
+def _leads_to_several(step: Modify | Remove, path: str) -> bool:
+    return not step.one_owner and coverage.relation_to_several(step.model, path) is not None
 
 
 def several_may_own() -> bool:
@@ -250,7 +266,7 @@ def _named_beside(
     alike: dict[tuple[Table, type[Model], frozenset[str]], list[tuple[PlannedStep, Paths, list[Row]]]] = {}
     for step in (each for each in steps if each.rows):
         paths = _paths(scope.disguise, step)
-        if len(paths) > 1:
+        if len(paths) > 1 or _along_one(scope.disguise, step, paths):
             # With multi-table inheritance, the table may be a parent's, which does not know the paths.
             model = step.transformation.model if step.transformation else step.table.model
             keys = [key for key in step.primary_keys() if key not in step.shares]
@@ -263,6 +279,17 @@ def _named_beside(
             places = [order.index(path) for path in paths]
             own = {key: [named[key][place] for place in places] for key in keys if key in named}
             yield step, paths, _met(step, paths, own, scope, model=model)
+
+
+def _along_one(disguise: type[Disguise], step: PlannedStep, paths: Paths) -> bool:
+    """Whether one path leads from a changed row to several people, as far as the disguise does not say that it leads to one."""
+    return step.operation is Modified and any(
+        _leads_to_several(each, path)
+        for each in disguise.steps()
+        if isinstance(each, Modify) and same_table(each.model, step.table.model)
+        for path in each.owners
+        if path in paths
+    )
 
 
 def _entries(scope: Scope, values: Iterable[Any], own: Collection[str]) -> dict[str, Entry]:

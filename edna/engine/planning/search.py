@@ -88,13 +88,14 @@ class Finding:
     def lock(self, step: CompiledStep, rows: list[Row]) -> list[Row]:
         """Lock by primary key what a statement with joins found, keys alone; rows that changed hands meanwhile are left out."""
         width = len(step.table.key)
-        extras = {row[:width]: row[width:] for row in reversed(rows)}
+        extras: dict[Row, dict[Row, None]] = {}  # of whoever several lead to, each
+        for row in rows:
+            extras.setdefault(row[:width], {})[row[width:]] = None
         names = (*step.table.key_names, *step.columns, *(name for name, _ in step.watched))
         first = width + len(step.columns)
         locked = []
         for row in raw.read(step.table, names, list(extras), lock=True, using=self.using):
-            extra = extras[row[:width]]
-            if row[first:] != tuple([extra[position] for _, position in step.watched]):
-                continue
-            locked.append((*row[width:first], *extra[: step.extras]))
+            for extra in extras[row[:width]]:
+                if row[first:] == tuple([extra[position] for _, position in step.watched]):
+                    locked.append((*row[width:first], *extra[: step.extras]))
         return locked

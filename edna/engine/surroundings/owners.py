@@ -7,6 +7,7 @@ What waits for that goes to them (`handed_over`). If the row names, in the place
 open and which is not empty, that list may tell: what several own stays. Where one's own bags do not all open, nobody can tell who is
 away: what several own stays then. Invariant (nothing overwritten): nothing that somebody has taken out of sight comes back by somebody
 else. Reads the application's tables and entries.
+A little long: of what stays, what is gone and what was handed over the same is asked, by one path, by value or among several.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from edna.engine.planning.owners import each_of, people, tables_in_common, takes
 from edna.records.diff import Modified, Removed, RowBatch
 from edna.spec import Remove
 from edna.store import Entry
-from edna.value_owners import element_of, is_by_value, own_columns
+from edna.value_owners import is_by_value, own_columns
 
 
 @dataclass
@@ -235,7 +236,7 @@ class Others:
             need.public_key not in self.mine
             and not (told and not self._is_gone(standing, named, need))
             and (not common or not need.columns.isdisjoint(common))
-            and (self._tells(model, need.path, by_any=by_any) or self._is_gone(standing, named, need))
+            and (self._is_missed(model, standing, named, need, by_any=by_any) or self._is_gone(standing, named, need))
             and not self._stands_for(standing, named, need)
             for need in needed
         )
@@ -265,8 +266,28 @@ class Others:
         return standing.is_there(now) or self._is_mine(standing, now)
 
     def _is_gone(self, standing: CurrentOwners, named: Mapping[str, str | None], need: Need) -> bool:
-        """Whether the account went whose value the row has. A foreign key would point at nothing, and hold the row."""
-        return is_by_value(need.path) and named.get(need.at, "") is None and need.reference in standing.nobody
+        """Whether the account went whose value the row has, or that was among several. A foreign key would point at nothing, and hold the
+        row."""
+        tells = need.among_several or is_by_value(need.path)
+        return tells and named.get(need.at, "") is None and need.reference in standing.nobody
+
+    def _is_missed(
+        self, model: str, standing: CurrentOwners, named: Mapping[str, str | None], need: Need, *, by_any: bool
+    ) -> bool:
+        """Whether nobody but a disguise has taken them out of the place where they were."""
+        if not self._tells(model, need.path, by_any=by_any):
+            return False
+        # Of several, the application may have taken one away: a disguise leaves somebody else there.
+        return (
+            not need.among_several
+            or is_by_value(need.path)
+            or any(
+                entry is not None and not entry.natural and entry.public_key not in self.mine
+                for at, reference in named.items()
+                if at.startswith(f"{need.path} ")
+                for entry in [standing.entries.get(reference or "")]
+            )
+        )
 
     def _tells(self, model: str, path: str, *, by_any: bool) -> bool:
         """Whether somebody who leaves is missed at the end of this path, or only what it leads over. Of what was handed over, nobody
@@ -288,9 +309,14 @@ class Others:
         paths = tuple(dict.fromkeys(need.path for key in keys for need in needs[batch.model, key]))
         found = values_of(table, keys, paths, self.model, using=self.using)
         # Whom a value meant who is gone, no row tells any more.
-        by_value = {need.reference for key in keys for need in needs[batch.model, key] if is_by_value(need.path)}
+        also = {
+            need.reference
+            for key in keys
+            for need in needs[batch.model, key]
+            if need.among_several or is_by_value(need.path)
+        }
         named = (value for values in found.values() for whom in values for value in each_of(whom))
-        self._ask(standing, named, also=by_value)
+        self._ask(standing, named, also=also)
         for key, values in found.items():
             standing.named[batch.model, key] = {
                 at: reference
@@ -308,11 +334,11 @@ class Others:
             self.standing.nobody |= standing.nobody
 
     def _names(self, path: str, whom: Any, needs: Collection[Need]) -> dict[str, str | None]:
-        """Who stands at the end of a path; of elements, each whom it names, and None for those needed whom it does not."""
+        """Who stands at the end of a path; of several, each whom it names, and None for those needed whom it does not."""
         references = [reference_of(self.model, value) for value in each_of(whom)]
-        if element_of([path]) is None:
+        nobody: dict[str, str | None] = {need.at: None for need in needs if need.path == path and need.among_several}
+        if not nobody:
             return {path: references[0] if references else None}
-        nobody: dict[str, str | None] = {need.at: None for need in needs if need.path == path}
         return nobody | {f"{path} {reference}": reference for reference in references}
 
     def awaited(self, bags: Iterable[Opened], rows: Collection[tuple[str, Row]]) -> set[tuple[str, Row]]:

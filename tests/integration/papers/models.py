@@ -32,4 +32,14 @@ class Paper(models.Model):
         app_label = "papers"
 
 
-MODELS = (Writer, Paper, Folder)
+class Mention(models.Model):
+    """Who is named in whose folder: several in one."""
+
+    folder = models.ForeignKey(Folder, models.CASCADE, related_name="mentions")
+    writer = models.ForeignKey(Writer, models.CASCADE, related_name="+")
+
+    class Meta:
+        app_label = "papers"
+
+
+MODELS = (Writer, Paper, Folder, Mention)
