@@ -424,11 +424,6 @@ def one_each(field: Field[Any, Any]) -> bool:
 def relation_to_several(model: type[Model], owner: str) -> Any | None:
     """The relation along which an owner path goes on to several rows, as from a post to all who are named in it; None where each row that
     it comes by leads to one."""
-    return _relation_to_several(model, owner)
-
-
-@functools.lru_cache(maxsize=1024)
-def _relation_to_several(model: type[Model], owner: str) -> Any | None:
     at: Any = model
     for name in owner.split("__"):
         if value_owners.is_by_value(name):

@@ -63,13 +63,15 @@ def needs_of(opened: Opened) -> dict[tuple[str, Row], list[Need]]:
     needs: dict[tuple[str, Row], list[Need]] = {}
     for batch in opened.owners:
         width, table = len(batch.key), table_by_label(batch.model)
+        to_several = {
+            path: element_of([path]) is not None
+            or (table is not None and relation_to_several(table.model, path) is not None)
+            for path in {str(row[width]) for row in batch.rows}
+        }
         for row in batch.rows:
             path, reference, public_key, columns = str(row[width]), *row[width + 1 :]
-            several = element_of([path]) is not None or (
-                table is not None and relation_to_several(table.model, path) is not None
-            )
             of_theirs = frozenset(filter(None, str(columns).split(",")))
             needs.setdefault((batch.model, tuple(row[:width])), []).append(
-                Need(path, str(reference), bytes(public_key), of_theirs, among_several=several)
+                Need(path, str(reference), bytes(public_key), of_theirs, among_several=to_several[path])
             )
     return needs

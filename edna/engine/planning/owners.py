@@ -266,7 +266,8 @@ def _named_beside(
     alike: dict[tuple[Table, type[Model], frozenset[str]], list[tuple[PlannedStep, Paths, list[Row]]]] = {}
     for step in (each for each in steps if each.rows):
         paths = _paths(scope.disguise, step)
-        if len(paths) > 1 or _along_one(scope.disguise, step, paths):
+        several = step.operation is Modified and _paths_to_several(scope.disguise, step.table.model)  # type: ignore[arg-type]  # as above
+        if len(paths) > 1 or (several and not several.isdisjoint(paths)):
             # With multi-table inheritance, the table may be a parent's, which does not know the paths.
             model = step.transformation.model if step.transformation else step.table.model
             keys = [key for key in step.primary_keys() if key not in step.shares]
@@ -281,15 +282,11 @@ def _named_beside(
             yield step, paths, _met(step, paths, own, scope, model=model)
 
 
-def _along_one(disguise: type[Disguise], step: PlannedStep, paths: Paths) -> bool:
-    """Whether one path leads from a changed row to several people, as far as the disguise does not say that it leads to one."""
-    return step.operation is Modified and any(
-        _leads_to_several(each, path)
-        for each in disguise.steps()
-        if isinstance(each, Modify) and same_table(each.model, step.table.model)
-        for path in each.owners
-        if path in paths
-    )
+@functools.lru_cache(maxsize=1024)
+def _paths_to_several(disguise: type[Disguise], model: type[Model]) -> frozenset[str]:
+    """Owner paths of changes, of which one leads from a row to several people, as far as no step says that it leads to one."""
+    changes = (step for step in disguise.steps() if isinstance(step, Modify) and same_table(step.model, model))
+    return frozenset(path for step in changes for path in step.owners if _leads_to_several(step, path))
 
 
 def _entries(scope: Scope, values: Iterable[Any], own: Collection[str]) -> dict[str, Entry]:
