@@ -50,7 +50,7 @@ source = secrets.SystemRandom()
 class Placeholder:
     """``make(field, original)`` returns a Python value for the field. ``unique``: two draws never meet; ``fixed``: all are the same;
     ``once``: so are all of one step, for which it is asked once. ``prefix`` stands before what is drawn. ``person`` names columns of the
-    person's own row: then ``original`` is a pair, with their values by name behind it."""
+    person's own row, or of one beside it: then ``original`` is a pair, with their values by name behind it."""
 
     name: str
     make: Callable[[Field[Any, Any], Any], Any]
@@ -165,9 +165,9 @@ def call(function: Callable[[], Any], *, unique: bool = False) -> Placeholder:
 def derived(function: Callable[..., Any], *, unique: bool = False, person: Sequence[str] = ()) -> Placeholder:
     """Whatever ``function(original)`` returns, once per row: what it keeps of the original stays readable.
 
-    With ``person``, names of columns of the person's own row, ``function(original, person)`` gets their values, in a dictionary: to take a
-    name out of a text. In a `Modify` only. Of rows that belong to a pseudoprincipal, and of whoever is disguised without their key, the
-    person is that pseudoprincipal.
+    With ``person``, names of columns of the person's own row, or of one beside it (``"profile__nickname"``), ``function(original, person)``
+    gets their values, in a dictionary: to take a name out of a text; None where there is no such row. In a `Modify` only. Of rows that
+    belong to a pseudoprincipal, and of whoever is disguised without their key, the person is that pseudoprincipal.
     """
 
     def make(field: Field[Any, Any], original: Any) -> Any:

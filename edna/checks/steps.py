@@ -22,12 +22,12 @@ from edna import json_keys, registry
 from edna.checks.columns import check_columns, misfit_key
 from edna.checks.settings import principal_models
 from edna.checks.value_owners import check_owner
-from edna.coverage import in_key, kept, relation_to_several, relations_to, same_table
+from edna.coverage import in_key, kept, one_each, relation_to_several, relations_to, same_table
 from edna.errors import SpecError
 from edna.naming import written_names
 from edna.remedies import is_of_principals
 from edna.spec import Decorrelate, Disguise, Modify, Param, Remove, Transformation
-from edna.value_owners import element_of, is_by_value, is_text
+from edna.value_owners import element_of, is_by_value, is_text, their_column
 
 #: Lookups whose right side decides on the SQL itself: one value in one place cannot stand there.
 _NOT_FOR_ONE_VALUE: Final = {"in", "range", "isnull"}
@@ -264,7 +264,7 @@ def _modified(disguise: type[Disguise], step: Modify, what: str, obj: str) -> It
 
 
 def _asks_of_person(disguise: type[Disguise], step: Modify, what: str, obj: str) -> Iterator[CheckMessage]:
-    """Columns of the person's own row that placeholders name."""
+    """Columns of the person's own row, or of the one beside it, that placeholders name."""
     asked = {name for placeholder in step.placeholders.values() for name in placeholder.person}
     try:
         person = registry.principal_model_for(disguise)
@@ -272,10 +272,17 @@ def _asks_of_person(disguise: type[Disguise], step: Modify, what: str, obj: str)
         return
     known = {field.name for field in person._meta.concrete_fields}
     for name in sorted(asked - known):
+        if _is_beside(person, name):
+            continue
+        beside = [
+            f"{relation.name}__..., of {relation.field.model._meta.label}"
+            for relation in person._meta.related_objects
+            if relation.one_to_one and not relation.field.remote_field.parent_link
+        ]
         yield Error(
-            f"{what}: a placeholder asks for {name!r} of the person, but {person._meta.label} has no such column, so the disguise "
-            "cannot be applied.",
-            hint=f"Columns: {', '.join(sorted(known))}.",
+            f"{what}: a placeholder asks for {name!r} of the person, but {person._meta.label} has no such column, nor has a row "
+            "of which everybody has one, so the disguise cannot be applied.",
+            hint=f"Columns: {', '.join([*sorted(known), *beside])}.",
             obj=obj,
             id="edna.E302",
         )
@@ -287,6 +294,15 @@ def _asks_of_person(disguise: type[Disguise], step: Modify, what: str, obj: str)
             obj=obj,
             id="edna.E302",
         )
+
+
+def _is_beside(person: type[Model], name: str) -> bool:
+    """Whether this is a column of a row of which everybody has one at most."""
+    try:
+        theirs = their_column(person, name)
+    except (SpecError, FieldDoesNotExist):
+        return False
+    return one_each(theirs.whose)
 
 
 def _key(step: Modify, name: str, field: Field[Any, Any], what: str, obj: str) -> Iterator[CheckMessage]:

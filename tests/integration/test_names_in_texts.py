@@ -15,7 +15,7 @@ from edna.errors import SpecError
 from edna.testing import Person, application_dump
 from tests.databases import first_everywhere
 from tests.installed import registered, registering
-from tests.integration.papers.models import Folder, Mention, Paper, Writer
+from tests.integration.papers.models import Folder, Mention, Paper, Pen, Writer
 from tests.support import AUDIT_TABLES, cut_into_chunks, edna_dump, nothing_changes, statements
 
 pytestmark = pytest.mark.django_db
@@ -154,6 +154,7 @@ class Unmentioned(Disguise):
         Modify(Folder, owner="mentions__writer", set={"summary": BY_NAME}),
         Remove(Mention, owner="writer"),
         Remove(Paper, owner="author"),
+        Remove(Pen, owner="writer"),
         Remove(Writer),
     ]
 
@@ -166,6 +167,7 @@ class MentionedByNobody(Disguise):
         Modify(Folder, owner=["mentions__writer", "keeper"], set={"summary": BY_NAME, "last_writer_name": "?"}),
         Decorrelate(Mention, owner="writer"),
         Remove(Paper, owner="author"),
+        Remove(Pen, owner="writer"),
         Remove(Writer),
     ]
 
@@ -245,6 +247,39 @@ def test_whoever_is_named_no_more_by_what_the_site_did_keeps_nobody_waiting(ment
     Mention.objects.filter(writer=carl.user.pk).delete()
     assert bea.reveal(receipt).complete
     assert readable(["Bea"]) == ["By Bea, Carl and Dora.", "Of Bea."]
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("rows", [None, 1])
+def test_the_name_may_stand_in_a_row_beside_the_person(people: list[Person], rows: int | None) -> None:
+    """Although that row goes with the account. Who has none loses the other name."""
+    both = placeholders.derived(
+        lambda text, person: text.replace(person["pen__name"] or person["name"], "?"), person=["name", "pen__name"]
+    )
+
+    class Leave(Disguise):
+        name = "papers.leave-with-pen"
+        transformations = [
+            Remove(Pen, owner="writer"),
+            Modify(Folder, owner="keeper", set={"summary": both}),
+            Remove(Paper, owner="author"),
+            Remove(Mention, owner="writer"),
+            Remove(Writer),
+        ]
+
+    Pen.objects.create(writer=people[0].user, name="Queen")
+    for person in people:
+        Folder.objects.create(keeper=person.user, summary="Queen asks, and Carl answers.")
+    before = application_dump()
+    with registering(Leave, Nobody):
+        assert not [each for each in run_checks(tags=["edna"]) if each.id == "edna.E302"]
+        with cut_into_chunks(rows):
+            receipts = [person.disguise("papers.leave-with-pen") for person in people]
+        texts = Folder.objects.order_by("pk").values_list("summary", flat=True)
+        assert list(texts)[2:] == ["? asks, and Carl answers.", "Queen asks, and ? answers."]
+        for person, receipt in zip(people, receipts, strict=True):
+            assert person.reveal(receipt).complete
+    assert application_dump() == before
 
 
 @pytest.mark.once

@@ -10,7 +10,7 @@ import edna
 from edna import Disguise, Held, Reason, Remove
 from edna.testing import Person, application_dump
 from tests.installed import registered, registering
-from tests.integration.papers.models import Folder, Mention, Paper, Writer
+from tests.integration.papers.models import Folder, Mention, Paper, Pen, Writer
 from tests.support import edna_dump
 
 pytestmark = [pytest.mark.django_db]
@@ -24,6 +24,7 @@ class Leave(Disguise):
         Remove(Paper, owner="author"),
         Remove(Mention, owner="folder__keeper"),
         Remove(Mention, owner="writer"),
+        Remove(Pen, owner="writer"),
         Remove(Folder, owner="keeper"),
         Remove(Writer),
     ]

@@ -17,13 +17,13 @@ from typing import Protocol
 from django.db.models import ForeignKey, Model
 from django.db.models.constants import LOOKUP_SEP
 
-from edna import coverage
+from edna import coverage, registry, value_owners
 from edna.companions import links_to
 from edna.coverage import relations_to
 from edna.db.rows import table_of
 from edna.engine.graph import families
 from edna.engine.planning.statements import CompiledStep
-from edna.spec import Decorrelate, Remove, Transformation
+from edna.spec import Decorrelate, Modify, Remove, Transformation
 
 
 class Ordered(Protocol):
@@ -121,10 +121,19 @@ def _earlier(by_table: Mapping[type[Model], Sequence[Ordered]]) -> dict[type[Mod
         before[table] |= {other for other in by_table if other is not table and words & _words(by_table[other])}
     names = {table._meta.db_table: table for table in by_table}
     for table, steps in by_table.items():
-        for name in (name for step in steps for name in step.tables_read):
+        for name in (name for step in steps for name in (*step.tables_read, *_tables_asked(step.transformation))):
             if names.get(name, table) is not table:
                 before[names[name]].add(table)
     return before
+
+
+def _tables_asked(step: Transformation) -> Iterator[str]:
+    """Of rows beside the person, of which placeholders ask for a column."""
+    if isinstance(step, Modify):
+        person = registry.owner_target(step.model, step.owners[0] if step.owners else None)
+        for name in (name for placeholder in step.placeholders.values() for name in placeholder.person):
+            if LOOKUP_SEP in name:
+                yield value_owners.their_column(person, name).column.model._meta.db_table
 
 
 def _words(steps: Sequence[Ordered]) -> set[str]:

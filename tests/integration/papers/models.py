@@ -32,6 +32,16 @@ class Paper(models.Model):
         app_label = "papers"
 
 
+class Pen(models.Model):
+    """Under which name a writer is known to others, beside each."""
+
+    writer = models.OneToOneField(Writer, models.CASCADE)
+    name = models.CharField(max_length=40)
+
+    class Meta:
+        app_label = "papers"
+
+
 class Mention(models.Model):
     """Who is named in whose folder: several in one."""
 
@@ -42,4 +52,4 @@ class Mention(models.Model):
         app_label = "papers"
 
 
-MODELS = (Writer, Paper, Folder, Mention)
+MODELS = (Writer, Paper, Folder, Pen, Mention)

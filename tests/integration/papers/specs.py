@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from edna import Disguise, Modify, Remove, placeholders
 
-from .models import Folder, Mention, Paper, Writer
+from .models import Folder, Mention, Paper, Pen, Writer
 
 DELETED = "[deleted]"
 
@@ -63,7 +63,12 @@ class Whole(Disguise):
 
 class Leave(Disguise):
     name = "papers.leave"
-    transformations = [Remove(Writer), Remove(Paper, owner="author"), Remove(Mention, owner="writer")]
+    transformations = [
+        Remove(Writer),
+        Remove(Pen, owner="writer"),
+        Remove(Paper, owner="author"),
+        Remove(Mention, owner="writer"),
+    ]
 
 
 class LastWriter(Disguise):
