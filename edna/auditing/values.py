@@ -16,7 +16,7 @@ from django.core.exceptions import FieldDoesNotExist
 from django.db import connections
 from django.db.models import CharField, Field, FileField, ForeignKey, GenericIPAddressField, JSONField, Model, TextField
 
-from edna import api, inner_door, json_keys, personal_columns, registry
+from edna import api, inner_door, json_keys, personal_columns, registry, shards
 from edna.auditing.matching import leaves, needle
 from edna.auditing.treatment import principals
 from edna.coverage import tables_of_object
@@ -102,7 +102,8 @@ def given(lines: Iterable[str]) -> Values:
 
 def of_plan(plan: api.Plan, principal: Model) -> Values:
     """Of somebody in plain sight: what a disguise would take from them."""
-    values = Values(f"{principal._meta.label} {principal.pk}", plan.disguise.name, beyond_reach=plan.beyond_reach)
+    of = f"{principal._meta.label} {principal.pk}{shards.in_words()}"
+    values = Values(of, plan.disguise.name, beyond_reach=plan.beyond_reach)
     removes_account = False
     for step in plan.steps:
         model, word = step.table.model, step.operation.word
@@ -127,7 +128,7 @@ def of_plan(plan: api.Plan, principal: Model) -> Values:
 def of_sealed(unlocked: api.Unlocked) -> Values:
     """Of somebody who is disguised, and has given their key: what their bags hold."""
     sealed = inner_door.sealed_values(unlocked)
-    values = Values("who has given the key", unopened=sealed.unopened)
+    values = Values(f"who has given the key{shards.in_words(unlocked.using)}", unopened=sealed.unopened)
     for label, name, raw in sealed.values:
         model = _model(label)
         values.add_cell(model, name, raw, label=model._meta.label if model else label)

@@ -2,7 +2,8 @@
 member has the same primary key and the same name.
 
 `log-in/ALIAS` logs in the member of that database, and `look` answers with digests of all rows of each, and of those of the application.
-With `edna.guardians` among the applications there are five guardians: `mails/NUMBER` are the codes that one of them has mailed last, by
+With `django.contrib.admin` there are operators' pages, `log-in/default` is for them, and each database has an audience of its own. With
+`edna.guardians` among the applications there are five guardians: `mails/NUMBER` are the codes that one of them has mailed last, by
 address, and `later` lets two hours pass for them.
 """
 
@@ -18,6 +19,7 @@ django.setup()
 
 from django.apps import apps  # noqa: E402
 from django.conf import settings  # noqa: E402
+from django.contrib import admin  # noqa: E402
 from django.contrib.auth import login  # noqa: E402
 from django.contrib.auth.models import User  # noqa: E402
 from django.contrib.staticfiles.handlers import StaticFilesHandler  # noqa: E402
@@ -44,6 +46,9 @@ class Go(Disguise):
 
 
 def log_in(request: HttpRequest, alias: str) -> HttpResponse:
+    if alias == "default":
+        login(request, User.objects.using(alias).get(username="olga"), backend="tests.shards.backends.Operators")
+        return redirect("admin:index")
     person = User.objects.using(alias).get(username="bea")
     login(request, person, backend=f"tests.shards.backends.{alias.capitalize()}")
     return redirect("edna:home")
@@ -73,6 +78,7 @@ urlpatterns = [
     path("look", look),
     path("mails/<int:number>", mails),
     path("later", later),
+    *([path("admin/", admin.site.urls)] if apps.is_installed("django.contrib.admin") else []),
 ]
 
 
@@ -93,6 +99,12 @@ def serve() -> None:
 if __name__ == "__main__":
     migrate()
     both()
+    if apps.is_installed("django.contrib.admin"):
+        from tests.shards.audiences import Stewards
+
+        Stewards("ada", "bob").found("north")
+        Stewards("cyd", "dan", "eve").found("south")
+        User.objects.db_manager("default").create_superuser("olga", password="login", pk=5)
     with ExitStack() as stack:
         if apps.is_installed("edna.guardians"):
             from tests.guardians.parties import parties

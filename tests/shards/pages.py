@@ -110,6 +110,9 @@ def health_and_trail_are_of_the_chosen_database() -> None:
         assert here not in shown(client.get(address)), address
         assert there not in south, address
         assert client.get(f"{address}?database=default").status_code == 404
+    assert "<h1>Audit trail: south</h1>" in south
+    health = shown(client.get("/admin/edna_operations/sitehealth/?database=south"))
+    assert "manage.py check --tag edna --tag database --database south" in health
 
 
 @story

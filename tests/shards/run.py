@@ -15,6 +15,7 @@ import threading
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
+from unittest import mock
 
 import django
 
@@ -805,8 +806,32 @@ def a_reveal_by_command_finds_the_database() -> None:
     ).strip()
     assert everything("south") != before
     with untouched_rows("north"):
-        manage("edna_reveal", receipt, "--secret-key-file", str(file))
+        printed = manage("edna_reveal", receipt, "--secret-key-file", str(file))
+    assert "Restored in the database 'south':" in printed
     assert everything("south") == before
+
+
+@story
+def what_a_command_says_of_somebody_names_the_database() -> None:
+    """Also where it asks whether to go on, past what it prints: two people may have the same primary key."""
+    crowd()
+    for command in (["edna_plan", "club.veil"], ["edna_audit", "--disguise", "club.veil"]):
+        printed = io.StringIO()
+        with contextlib.suppress(CommandError):  # something was found
+            given = ["--principal", "5", "--database", "south"]
+            call_command(*command, *given, stdout=printed, stderr=io.StringIO())
+        assert "auth.User 5 in the database 'south'" in printed.getvalue(), command
+    asked = io.StringIO()
+    with mock.patch("sys.stdin", io.StringIO("no\n" * 2)), pytest.raises(CommandError):
+        call_command("edna_disguise", "club.veil", "--all", stdout=io.StringIO(), stderr=asked)
+    assert all(f"for everybody in the database '{alias}'" in asked.getvalue() for alias in SHARDS)
+    key, file = edna.register_principal(member("south", "eve")).secret_key, settings.SCRATCH / "eve.key"
+    assert key is not None
+    file.write_text(key.expose_text())
+    given = ["--principal", "eve", "--yes", "--database", "south"]
+    receipt = manage("edna_disguise", "club.veil", *given, operator="olga").strip()
+    printed = manage("edna_erase", receipt, "--secret-key-file", str(file), "--yes", operator="olga")
+    assert "Destroyed for good in the database 'south':" in printed
 
 
 @story

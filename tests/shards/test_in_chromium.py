@@ -33,6 +33,15 @@ class Member(KeyInBrowser):
         return self.page.request.get(f"{self.site}/look").json()
 
 
+class Operator(Member):
+    for_everybody = ()  # Django's admin has colours of its own
+
+    def __init__(self, page: Any, site: str) -> None:
+        super().__init__(page, site)
+        # Django's admin has no icon, and browsers ask for one.
+        page.route("**/favicon.ico", lambda route: route.fulfill(status=204))
+
+
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[str]:
     with Site(tmp_path, {}).served(SHARDS_CUSTODY="browser", SHARDS_APPS="edna.devices") as address:
@@ -152,6 +161,27 @@ def test_guardians_help_somebody_of_the_second_database(new_page: Any, tmp_path:
         assert after["north"] == before["north"]
         assert north.errors == []
         assert all("403" in error for error in south.errors)  # guardians who wait for a code, or for another one
+
+
+def test_operators_choose_of_which_database_they_see_the_audiences(new_page: Any, tmp_path: Path) -> None:
+    apps = "edna.devices edna.guardians edna.audiences"
+    with Site(tmp_path, {}).served(SHARDS_CUSTODY="server", SHARDS_APPS=apps, SHARDS_ADMIN="1") as served:
+        olga = Operator(new_page(), served)
+        olga.logs_in("default")
+        with olga.next_page():
+            olga.page.get_by_role("link", name="Audiences", exact=True).last.click()
+        olga.sees("Database: north south", "ada", "bob")
+        olga.follow("south")
+        olga.sees("3\nmembers", "cyd", "dan", "eve")
+        olga.picture("08-audiences")
+        olga.follow("Delete it …")
+        olga.sees("Database: south", "Delete stewards")
+        olga.picture("09-delete")
+        olga.press(re.compile("^Delete"))
+        olga.sees("Deleted: stewards.", "There is no audience")
+        olga.follow("north")
+        olga.sees("2\nmembers", "ada", "bob")
+        assert olga.errors == []
 
 
 def test_a_device_brings_back_its_own_person(new_page: Any, served: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 from django.db import transaction
 
-from edna import api, conf, registry
+from edna import api, conf, registry, shards
 from edna.management.base import (
     PARTIAL,
     EdnaCommand,
@@ -172,7 +172,8 @@ class Command(EdnaCommand):
         if options["json"]:
             self.print_json({"disguise": name, "disguised": disguised, "receipts": path})
         else:
-            self.stdout.write(f"{name}: disguised {disguised} principals." + (f" Receipts: {path}" if path else ""))
+            said = f"{name}: disguised {disguised} principals{shards.in_words()}."
+            self.stdout.write(said + (f" Receipts: {path}" if path else ""))
 
     def _job(self, name: str, params: dict[str, Any], options: dict[str, Any]) -> None:
         from edna.operations import jobs

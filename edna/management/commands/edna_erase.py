@@ -44,7 +44,8 @@ class Command(EdnaCommand):
         complete = {"receipts_complete": options["receipts_complete"]}
         with api.unlock(**credentials(options), receipts=[receipt, *options["with_receipt"]]) as unlocked:
             if not options["yes"]:
-                self.say(f"{receipt.disguise} would be destroyed for good:\n")
+                where = shards.in_words(unlocked.using)
+                self.say(f"{receipt.disguise} would be destroyed for good{where}:\n")
                 self.say(_described(api.plan_erasure(receipt, unlocked, **complete)))
                 self.ask_for(receipt.disguise, "\nNobody can bring it back. Go on?")
             erasure = api.erase(receipt, unlocked, **complete)
@@ -53,7 +54,7 @@ class Command(EdnaCommand):
         if options["json"]:
             self.print_json({"disguise": receipt.disguise, **erasure.as_dict()})
         else:
-            self.stdout.write(f"Destroyed for good:\n{_described(erasure)}")
+            self.stdout.write(f"Destroyed for good{shards.in_words(unlocked.using)}:\n{_described(erasure)}")
 
 
 def _on_stdin(options: dict[str, Any]) -> str:

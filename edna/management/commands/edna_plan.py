@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from edna import api, inner_door, registry
+from edna import api, inner_door, registry, shards
 from edna.errors import EdnaError
 from edna.management.base import EdnaCommand, add_disguise_arguments, find_principal, params_of, table, usage
 from edna.words import count
@@ -53,7 +53,7 @@ def make_plan(options: dict[str, Any]) -> tuple[api.Plan, str | None]:
 def describe(plan: api.Plan, principal: str | None) -> str:
     whom = "everybody" if principal is None else f"{plan.principal_model._meta.label} {principal}"
     rows = [(line.model, line.operation, f"{line.rows:,}", line.returning) for line in plan.tables]
-    text = f"{plan.disguise.name} for {whom}, {count(plan.rows, 'row')}:\n\n"
+    text = f"{plan.disguise.name} for {whom}{shards.in_words()}, {count(plan.rows, 'row')}:\n\n"
     if any(line.returning for line in plan.tables):
         text += table(("table", "operation", "rows", "comes back"), rows)
     else:

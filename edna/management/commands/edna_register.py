@@ -17,7 +17,7 @@ from django.db import router, transaction
 from django.db.models import Model
 from django.utils import timezone
 
-from edna import api, conf, inner_door, registry
+from edna import api, conf, inner_door, registry, shards
 from edna.errors import PrincipalAlreadyRegistered, PrincipalError
 from edna.management.base import (
     EdnaCommand,
@@ -121,7 +121,9 @@ class Command(EdnaCommand):
                 }
             )
             return
-        self.stdout.write(f"Registered {registered}; {present} had a key before. Linked {linked} sessions.")
+        self.stdout.write(
+            f"Registered {registered}{shards.in_words()}; {present} had a key before. Linked {linked} sessions."
+        )
         if registered:
             self.stdout.write(f"Their keys are in {path}: hand each to its user, then delete the file.")
 

@@ -91,11 +91,11 @@ class Command(EdnaCommand):
             except RevealRefused as refused:
                 if isinstance(refused.outcome, api.Outcome):
                     # What was restored until then has been undone.
-                    self._report(receipt, api.Outcome(held=refused.outcome.held), options)
+                    self._report(receipt, api.Outcome(held=refused.outcome.held), options, using=unlocked.using)
                 raise
         with shards.at(unlocked.using):
             inner_door.note_act("reveal", operator=operator_of(options), disguise=receipt.disguise)
-        self._report(receipt, outcome, options)
+        self._report(receipt, outcome, options, using=unlocked.using)
         if not outcome.complete:
             raise CommandError(
                 f"{count(outcome.rows_held, 'row')} could not be revealed now and stay sealed; use the receipt again when "
@@ -103,14 +103,17 @@ class Command(EdnaCommand):
                 returncode=PARTIAL,
             )
 
-    def _report(self, receipt: api.Receipt, outcome: api.Outcome, options: dict[str, Any]) -> None:
+    def _report(
+        self, receipt: api.Receipt, outcome: api.Outcome, options: dict[str, Any], *, using: str | None
+    ) -> None:
         if options["json"]:
             self.print_json({"disguise": receipt.disguise, **outcome.as_dict()})
             return
+        where = shards.in_words(using)
         if outcome.restored:
-            self.stdout.write(f"Restored:\n{table(('table', 'rows'), sorted(outcome.restored.items()))}")
+            self.stdout.write(f"Restored{where}:\n{table(('table', 'rows'), sorted(outcome.restored.items()))}")
         else:
-            self.stdout.write("Restored: nothing")
+            self.stdout.write(f"Restored{where}: nothing")
         if outcome.deferred:
             deferred = table(("table", "rows"), sorted(outcome.deferred.items()))
             self.stdout.write(f"Comes back with another disguise of the same person:\n{deferred}")

@@ -79,4 +79,6 @@ class TrailAdmin(ReadOnlyAdmin):
         return super().get_queryset(request).using(chosen_database(request))
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> Any:
-        return super().changelist_view(request, {"title": "Audit trail", **(extra_context or {})})
+        alias = chosen_database(request)
+        title = f"Audit trail: {alias}" if alias else "Audit trail"  # a telephone shows the filter behind the list
+        return super().changelist_view(request, {"title": title, **(extra_context or {})})

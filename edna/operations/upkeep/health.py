@@ -260,7 +260,8 @@ def _key_pool(pool: KeyPool) -> Line:
 
 def _checks() -> Line:
     ids = sorted(set(_failing_checks()))
-    advice = "Run manage.py check --tag edna, and --database default: each says what to do." if ids else ""
+    where = registry.database()
+    advice = f"Run manage.py check --tag edna --tag database --database {where}: each says what to do." if ids else ""
     finding = f"Checks that complain: {', '.join(ids)}." if ids else "No system check complains."
     return Line("checks", finding, advice, {"failing": len(ids), "ids": " ".join(ids)})
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from edna import registry
+from edna import registry, shards
 from edna.audiences.holds import Request
 from edna.audiences.membership import delete
 from edna.audiences.overview import Overview, overview, overviews
@@ -112,7 +112,7 @@ class Command(EdnaCommand):
             self.print_json({"deleted": name, "held": held, "declared_by": declaring})
             return
         lost = f"Lost for its members: {count(held, 'copy', 'copies')}." if held else "Nothing was held for it."
-        self.say(f"Deleted: {name}. {lost}")
+        self.say(f"Deleted{shards.in_words()}: {name}. {lost}")
         if declaring:
             self.say(f"Refused until there is one of that name: {', '.join(declaring)}, which declare it.")
 

@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from edna import shards
-from edna.management.base import EdnaCommand, operator_of
+from edna.management.base import EdnaCommand, operator_of, settings_name_several
 from edna.operations.exports import transfer
 
 
@@ -21,7 +21,8 @@ class Command(EdnaCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("file", metavar="FILE", help="A file that edna_export wrote.")
-        parser.add_argument("--database", metavar="ALIAS", help="Which database (default: where edna's tables are).")
+        default = "" if settings_name_several() else " (default: where edna's tables are)"
+        parser.add_argument("--database", metavar="ALIAS", help=f"Which database{default}.")
         super().add_arguments(parser)
 
     def run(self, options: dict[str, Any]) -> None:

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from django.core.management.base import CommandError, CommandParser
 
+from edna import shards
 from edna.errors import EdnaError, JobRefused
 from edna.management.base import PARTIAL, EdnaCommand, sentence
 from edna.operations import jobs
@@ -78,7 +79,8 @@ class Command(EdnaCommand):
     def _work_on(self, job: int) -> None:
         before = jobs.report(job)
         if before.state is JobState.RUNNING:
-            self.say(f"Job {job}, {before.disguise}: {before.left} of {before.total} left.")
+            where = shards.in_words(before.database)
+            self.say(f"Job {job}{where}, {before.disguise}: {before.left} of {before.total} left.")
         after = work_on(self, job, stop=self.stop, seconds=self._seconds_left())
         self.worked_on[job] = after
         if after.state is JobState.RUNNING and after.left == before.left:
