@@ -83,8 +83,6 @@ class Habitat(RuleBasedStateMachine):
     oracles: ClassVar[type[Oracle]] = Oracle
     #: Whether what is held, and why, is foreseen to the row.
     exact: ClassVar[bool] = True
-    #: Whether nobody but the others who are away stands in anybody's way: then once around is enough for all.
-    one_pass: ClassVar[bool] = True
     #: It tells one in so many of the usual number of stories, where the usual number is told.
     one_in: ClassVar[int] = 1
     #: Disguises of the zoo that this site does not have.
@@ -123,6 +121,7 @@ class Habitat(RuleBasedStateMachine):
             user = self.create(self.principal, self.values_for(self.principal, lambda options: options[0]))
             if number < self.people:
                 (registration,) = edna.register_principals([user])
+                self.oracle.keys[user.pk] = 0
                 key = registration.secret_key
                 self.inhabitants[user.pk] = Inhabitant(user.pk, key)
 
@@ -497,6 +496,7 @@ class Habitat(RuleBasedStateMachine):
         if registration is None:
             return
         self.tell(f"{person.pk} has a new key")
+        self.oracle.keys[person.pk] += 1
         old, person.secret_key = person.secret_key, registration.secret_key
         try:
             edna.unlock(secret_key=old)
@@ -664,6 +664,7 @@ class Habitat(RuleBasedStateMachine):
             assert found == []
         for _ in range(20):
             progress = False
+            self.oracle.alone.clear()
             self.sweep_now()
             for number, person in enumerate(self.inhabitants.values()):
                 receipts = self.history(person)
@@ -672,8 +673,7 @@ class Habitat(RuleBasedStateMachine):
                     if receipt in self.history(person):
                         progress |= self.reveal_one(person, receipt)
                         self.everybody_sees_what_they_should()
-            if self.one_pass:
-                self.all_are_back()
+            self.all_are_back()
             if not progress:
                 break
         if finish:
@@ -681,16 +681,10 @@ class Habitat(RuleBasedStateMachine):
                 assert self.history(person) == []
 
     def all_are_back(self) -> None:
-        """Everybody has revealed everything once, and nothing of anybody is away."""
-        there = [row for model in self.tables for row in self.oracle.present(model) if row.stands_for is None]
-        left = [
-            (row, name, layer)
-            for row in there
-            for name, layer in row.all_layers()
-            if layer.people & {*self.inhabitants}
-        ]
-        gone = [row for row in self.oracle.all_rows() if row.gone]
-        assert not [*left, *gone], "not back after everybody has revealed everything once"
+        """Everybody has revealed everything once, and nothing of anybody is away: but for what is one person's alone, and was tried before
+        somebody else was back, and what waits for that."""
+        left = list(self.oracle.not_back())
+        assert not left, f"not back after everybody has revealed everything once: {left}"
 
     def clean_now(self) -> dict[str, int]:
         """How many rows edna's tables have when nothing is disguised."""

@@ -49,9 +49,13 @@ class Gone:
     together: bool = False
     #: Receipts that gave such a pseudoprincipal, and that it was held under: the name is back, and the voice still theirs.
     held_under: set[str] = field(default_factory=set)
+    #: By column, whom else it leads to, as the disguise says, and by which of their keys they can be found: what waits there is handed to
+    #: them.
+    others: dict[str, frozenset[tuple[Any, int]]] = field(default_factory=dict)
 
     def copy(self) -> Gone:
-        return Gone(_copied(self.holders), _copied(self.shared), self.together, set(self.held_under))
+        others = dict(self.others)
+        return Gone(_copied(self.holders), _copied(self.shared), self.together, set(self.held_under), others)
 
     def comes_back(self, person: Any, receipt: str, given: set[Any]) -> bool:
         """Whether the person brings it back by this receipt, whose pseudoprincipals are ``given``. Who has removed it themselves, as well,
@@ -81,6 +85,8 @@ class Layer:
     told: frozenset[Any] = frozenset()
     #: The others who owned the row then, by their own name: what is held for them is theirs to bring back.
     others: frozenset[Any] = frozenset()
+    #: By which of their keys these can be found.
+    found_by: frozenset[tuple[Any, int]] = frozenset()
     #: Whose value it replaced, whoever has it under disguise since.
     together: frozenset[Any] = frozenset()
     #: What a reveal does with rows that name it: the policy of the relation.
@@ -162,6 +168,8 @@ class Effect:
     person: Mapping[str, Any] = field(default_factory=dict)
     #: Of a reference that is emptied: the row that it names, which goes.
     named: Row | None = None
+    #: Of a removal: by column, the people to whom it leads, by their own name.
+    owners: Mapping[str, set[Any]] = field(default_factory=dict)
 
 
 #: A record that is not restored: its row, why in a word, the bags that it may be in, and what is in the way.
@@ -285,6 +293,10 @@ class Oracle:
         self._element: str | None = None
         self.idle: set[Row] = set()
         self.folded: set[Row] = set()
+        #: What was held when it was tried last, rows and layers, and was handed to nobody: whoever tried it has to try again.
+        self.alone: set[Row | Layer] = set()
+        #: Who has a key, and how many they have had before.
+        self.keys: dict[Any, int] = {}
 
     def copy(self) -> Oracle:
         """Another one that knows the same, for whoever goes on from here in several ways."""
@@ -301,6 +313,7 @@ class Oracle:
         ]
         other.lingering = set(self.lingering)
         other.outstanding, other.order, other.hidden = _copied(self.outstanding), list(self.order), set(self.hidden)
+        other.alone, other.keys = set(), dict(self.keys)
         return other
 
     # What is visible
@@ -461,6 +474,8 @@ class Oracle:
             else each
             for each in changes
         ]
+        owners = self.owners_of(disguise, params, removals)
+        removals = {row: replace(each, owners=owners.get(row, {})) for row, each in removals.items()}
         policies = {label.lower(): policy for label, policy in disguise.references.items()}
         return [replace(each, policies=policies) for each in (*changes, *removals.values())]
 
@@ -468,6 +483,26 @@ class Oracle:
         """The row of the person who stands for these keys, before anything is changed."""
         rows = [row for row in self.present(self.principal) if row.key in keys]
         return next((row for row in rows if row.stands_for is None), rows[0]).visible() if rows else {}
+
+    def owners_of(
+        self, disguise: type[Disguise], params: Mapping[str, Any], rows: Mapping[Row, Effect]
+    ) -> dict[Row, dict[str, set[Any]]]:
+        """Of rows that go: whom the disguise leads to over each of their columns, where it does by several ways."""
+        found: dict[Row, dict[str, set[Any]]] = {}
+        everybody = {row.key: 0 for row in self.present(self.principal)}
+        ways: dict[type[Model], set[Any]] = {}
+        for step in disguise.steps():
+            ways.setdefault(step.model, set()).update(step.owners)
+        several = [
+            step for step in disguise.steps() if len(ways[step.model]) > 1 and not any(map(is_by_value, step.owners))
+        ]
+        for step in several if rows else ():
+            for row, _, holders in self.matched(step, params, everybody):
+                for path, whom in zip(step.owners, holders, strict=True) if row in rows else ():
+                    if whom is not None and self.person_of(whom) == whom:
+                        column = row.model._meta.get_field(path.partition("__")[0]).attname
+                        found.setdefault(row, {}).setdefault(column, set()).add(whom)
+        return found
 
     def removers(self, disguise: type[Disguise], row: Row) -> frozenset[Any]:
         """Whom the row names, by their own name, of those with whom the disguise would remove it."""
@@ -620,6 +655,8 @@ class Oracle:
             if effect.kind == "remove":
                 assert effect.row.gone is None
                 effect.row.gone = gone = self.gone(effect, receipts, persons)
+                for name, whom in effect.owners.items():
+                    gone.others[name] = self.keys_of(whom - {person})
                 if gone.together:
                     effect.row.pointed_at |= set().union(*gone.holders.values())
                 continue
@@ -633,6 +670,7 @@ class Oracle:
                     layer.value = placeholder.make(column_called(effect.row.model, name), None)
                 layer.told = layer.together = effect.told
                 layer.others = effect.natural - {person}
+                layer.found_by = self.keys_of(layer.others)
                 if left.together:
                     layer.person, layer.receipts, layer.left = None, set().union(*left.holders.values()), left
                     self.waits_for_all = True
@@ -811,6 +849,7 @@ class Oracle:
                 if not mine or mine - moved_on:
                     layer.left.held_under.add(receipt)
                 self.lingering |= mine
+        self._note_alone(person, held, pending, layers)
         self._hand_over({row for row, _ in held}, pending, {each for each in layers if each[2] not in final})
         self._bring_back(after)
         return held, deferred
@@ -874,6 +913,81 @@ class Oracle:
                     stack[place] = Layer(APPLICATION, set(), stack[place + 1].value if renamed else layer.value)
         if complete:
             self.outstanding[person].discard(receipt)
+
+    def _note_alone(
+        self, person: Any, held: set[tuple[Row, str]], pending: set[Row], layers: set[tuple[Row, str, Layer]]
+    ) -> None:
+        """Of what is held: what nobody else is handed, who could bring it back."""
+        whys: dict[Row, set[str]] = {}
+        for row, why in held:
+            whys.setdefault(row, set()).add(why)
+        for row in pending & whys.keys():
+            assert row.gone is not None
+            waits = [
+                each
+                for each in references_of(row.model)
+                if self._missing(person, row, each.attname, row.value(each.attname))
+            ]
+            found = [any(map(self._can_be_found, row.gone.others.get(each.attname, ()))) for each in waits]
+            self.alone -= {row}
+            if (
+                row.gone.together
+                or self._taken(row)
+                or not all(found)
+                or len(self._missing_of(person, row)) > len(found)
+            ):
+                self.alone.add(row)
+        for row, name, layer in layers:
+            handed = (
+                name not in self.owner_columns(row.model)
+                and layer.left is None
+                and whys.get(row, set()) <= {"row", "away"}
+            )
+            self.alone -= {layer}
+            if row in whys and not (handed and any(map(self._can_be_found, layer.found_by))):
+                self.alone.add(layer)
+
+    def keys_of(self, people: Iterable[Any]) -> frozenset[tuple[Any, int]]:
+        """Those of them who have a key, and which."""
+        return frozenset((each, self.keys[each]) for each in people if each in self.keys)
+
+    def _can_be_found(self, other: tuple[Any, int]) -> bool:
+        """Somebody who owned a row: by the key that they had then, or as their account is there."""
+        whom, key = other
+        rows = [row for row in self.rows[self.principal] if row.truth[self.principal._meta.pk.attname] == whom]
+        return self.keys.get(whom) == key or (whom in self.keys and rows[0].gone is None)
+
+    def not_back(self) -> Iterator[tuple[Row, str | None, Layer | None]]:
+        """What is left of anybody's though nothing is in its way any more: removed rows, and changes. Not what its owner alone could have
+        brought back, and tried before."""
+        for row in self.all_rows():
+            if row.gone is not None and row.gone.people & self.keys.keys():
+                people = row.gone.people
+                if (
+                    row not in self.alone
+                    and not self._taken(row)
+                    and not any(self._missing_of(each, row) for each in people)
+                ):
+                    yield row, None, None
+            for name, layer in row.all_layers():
+                people = layer.people & self.keys.keys()
+                if (
+                    people
+                    and row.stands_for is None
+                    and layer not in self.alone
+                    and not self._is_in_the_way(row, name, layer)
+                ):
+                    yield row, name, layer
+
+    def _is_in_the_way(self, row: Row, name: str, layer: Layer) -> bool:
+        """Whether anything is in the way of a change."""
+        if row.gone is not None or row.layers[name][-1] is not layer:
+            return True
+        below = self._below(row, name, layer)
+        others = self.present(row.model) if name in unique_columns(row.model) else []
+        return any(other is not row and other.value(name) == below for other in others) or any(
+            self._missing(each, row, name, below) or self._told_of_more(each, row, name, layer) for each in layer.people
+        )
 
     def _hand_over(self, held: set[Row], pending: set[Row], layers: set[tuple[Row, str, Layer]]) -> None:
         """Note what others may bring back from now on: what of these rows was held."""
