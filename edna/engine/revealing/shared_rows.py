@@ -101,21 +101,23 @@ def given_up(reveal: Reveal) -> tuple[list[Opened], set[tuple[str, Any]]]:
 
 
 def put_back_on_top(reveal: Reveal) -> None:
-    """Bring back what was changed when all had left, where it lies over what the revealed bag changed: that comes off next."""
+    """Bring back what was handed over, or changed when all had left, and lies over what the revealed bag changed: it comes off next."""
     current = reveal.current
     changed = {
         (batch.model, key) for batch in current.diffs if isinstance(batch, Changed) for key in batch.primary_keys()
     }
     on_top = [
         opened
-        for opened in reveal.coming
-        if opened.changed_by_all
-        and opened.head.applied_at >= current.head.applied_at
+        for opened in (*(each for each in reveal.coming if each.changed_by_all), *reveal.others.handed)
+        if opened.head.applied_at >= current.head.applied_at
         and any((batch.model, key) in changed for batch in _changes_of(opened) for key in batch.primary_keys())
     ]
     over = _Over({opened: opened.diffs for opened in on_top})
-    for bags in _by_moment(on_top, reveal):
-        _put_back(bags, reveal, {}, over, current_rows=reveal.progress.current_rows)
+    newest_first = _by_moment(on_top, reveal)
+    waiting = True
+    while waiting:  # one makes way for another
+        rows = reveal.progress.current_rows
+        waiting = sum(_put_back(bags, reveal, {}, over, current_rows=rows) for bags in newest_first) > 0
 
 
 def try_handed_over(reveal: Reveal) -> None:
