@@ -440,6 +440,11 @@ def relation_to_several(model: type[Model], owner: str) -> Any | None:
     return None
 
 
+def is_for_each(step: Transformation, owner: str) -> bool:
+    """Whether the path leads from a row that is changed to several people, as from a text to all whom it names, and not to its owner."""
+    return isinstance(step, Modify) and not step.one_owner and relation_to_several(step.model, owner) is not None
+
+
 def changes_once(step: Modify) -> bool:
     """Whether a row is changed once, whoever of its owners leaves, and not for each of them."""
     asks = any(placeholder.person for placeholder in step.placeholders.values())

@@ -11,7 +11,7 @@ from django.core.checks import run_checks
 
 import edna
 from edna import Decorrelate, Disguise, Modify, Pseudoprincipal, Reason, Remove, placeholders
-from edna.errors import SpecError
+from edna.errors import NotYours, SpecError
 from edna.testing import Person, application_dump
 from tests.databases import first_everywhere
 from tests.installed import registered, registering
@@ -245,6 +245,19 @@ def test_whoever_is_named_no_more_by_what_the_site_did_keeps_nobody_waiting(ment
     Mention.objects.filter(writer=carl.user.pk).delete()
     assert bea.reveal(receipt).complete
     assert readable(["Bea"]) == ["By Bea, Carl and Dora.", "Of Bea."]
+
+
+@pytest.mark.once
+def test_whoever_is_named_beside_others_does_not_own_the_row(mentioned: list[Person]) -> None:
+    """It is in nobody's export, and nobody edits it as one who is named there."""
+    bea, *_ = mentioned
+    with bea.unlock() as unlocked:
+        assert {row["model"] for row in edna.export(unlocked)["rows"]} == {"papers.writer", "papers.mention"}
+    bea.disguise("papers.unnamed")
+    with bea.unlock() as unlocked:
+        assert edna.speak_as(unlocked, Mention.objects.order_by("pk")[0]).pk != bea.user.pk
+        with pytest.raises(NotYours):
+            edna.speak_as(unlocked, Folder.objects.order_by("pk")[0])
 
 
 @pytest.mark.once

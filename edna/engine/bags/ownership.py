@@ -14,7 +14,7 @@ from django.db.models import CompositePrimaryKey, ForeignKey, Manager, Model, Q,
 from django.db.models.expressions import RawSQL
 
 from edna import registry
-from edna.coverage import same_table
+from edna.coverage import is_for_each, same_table
 from edna.db.cursors import connection_of
 from edna.errors import SpecError
 from edna.spec import Disguise, Param
@@ -106,7 +106,7 @@ def owners_of(model: type[Model]) -> list[tuple[str, type[Model], Q | None]]:
         if same_table(step.model, model)
         for owner in step.owners
         # A row that names somebody in a list, beside others, is not theirs.
-        if is_by_value(owner) and element_of([owner]) is None
+        if is_by_value(owner) and element_of([owner]) is None and not is_for_each(step, owner)
     ]
     return [(path, principals, where) for path, principals, where in dict.fromkeys(found) if principals is not None]
 
@@ -129,9 +129,11 @@ def _takes_params(where: Q) -> bool:
 def _declared(registered: tuple[type[Disguise], ...], model: type[Model]) -> tuple[str, ...]:
     tables = {parent._meta.concrete_model for parent in (model, *model._meta.get_parent_list())}
     steps = (step for disguise in registered for step in disguise.steps())
-    owners = (owner for step in steps if step.model._meta.concrete_model in tables for owner in step.owners)
-    # A pseudoprincipal is named by keys alone.
-    return tuple(dict.fromkeys(owner for owner in owners if not is_by_value(owner)))
+    owners = ((step, owner) for step in steps if step.model._meta.concrete_model in tables for owner in step.owners)
+    # A pseudoprincipal is named by keys alone. Who is named in a text beside others does not own the row.
+    return tuple(
+        dict.fromkeys(owner for step, owner in owners if not is_by_value(owner) and not is_for_each(step, owner))
+    )
 
 
 def _principal_model(model: type[Model], path: str) -> type[Model] | None:

@@ -240,14 +240,10 @@ def tables_in_common() -> set[str]:
             owners = {path for step in steps for path in step.owners}
             changes = [step for step in steps if isinstance(step, Modify)]
             if changes and (
-                len(owners) > 1 or any(_leads_to_several(step, path) for step in changes for path in step.owners)
+                len(owners) > 1 or any(coverage.is_for_each(step, path) for step in changes for path in step.owners)
             ):
                 found.add(label)
     return found
-
-
-def _leads_to_several(step: Modify | Remove, path: str) -> bool:
-    return not step.one_owner and coverage.relation_to_several(step.model, path) is not None
 
 
 def several_may_own() -> bool:
@@ -286,7 +282,7 @@ def _named_beside(
 def _paths_to_several(disguise: type[Disguise], model: type[Model]) -> frozenset[str]:
     """Owner paths of changes, of which one leads from a row to several people, as far as no step says that it leads to one."""
     changes = (step for step in disguise.steps() if isinstance(step, Modify) and same_table(step.model, model))
-    return frozenset(path for step in changes for path in step.owners if _leads_to_several(step, path))
+    return frozenset(path for step in changes for path in step.owners if coverage.is_for_each(step, path))
 
 
 def _entries(scope: Scope, values: Iterable[Any], own: Collection[str]) -> dict[str, Entry]:
