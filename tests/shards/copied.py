@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import django
@@ -42,6 +44,7 @@ from tests.shards.run import PASSWORD, SHARDS, both, everything, manage, member,
 from tests.upgrades.club.models import Message, Note  # noqa: E402
 
 stories: dict[str, Callable[[], None]] = {}
+HOWTO = Path(__file__).resolve().parents[2] / "docs" / "howto-shards.md"
 
 
 def story(each: Callable[[], None]) -> Callable[[], None]:
@@ -284,6 +287,60 @@ def who_is_moved_by_hand_is_vouched_for_alone() -> None:
     with edna.unlock(secret_key=key) as unlocked:
         assert edna.reveal(receipt, unlocked).complete
         assert edna.principal(unlocked) == moved
+
+
+@story
+def who_is_moved_as_the_docs_say_has_everything_there() -> None:
+    """With nothing disguised; and with something, while the account is there, and while it is away. In keys of each shard's own range."""
+    (page,) = re.findall(r"### Move somebody\n.*?```python\n(.*?)```", HOWTO.read_text(), re.DOTALL)
+    docs: dict[str, Any] = {}
+    exec(page, docs)  # what the page shows
+    edna.register_principal(User.objects.db_manager("south").create_user("sue", pk=5))
+    for number, disguises in enumerate(((), ("club.veil",), ("club.leave",), ("club.veil", "club.leave")), start=1):
+        person = member("north", f"ann-{number}", key=100 * number)
+        made = edna.register_principal(person, password=PASSWORD)
+        before, receipts = _values([person.pk], "north"), []
+        with edna.unlock(secret_key=made.secret_key) as unlocked:
+            receipts += [edna.disguise(name, person, unlocked=unlocked) for name in disguises]
+            sealed = edna.export_sealed(unlocked) if receipts else None
+        entry = PrincipalEntry.objects.using("north").get(public_key=bytes(made.secret_key.public_key))
+        if sealed is not None:
+            with pytest.raises(SystemExit, match="is disguised"):
+                docs["of_edna"](entry, "north")
+        kept = docs["of_edna"](entry, "north", sealed)
+        assert sum(isinstance(row, KeySlot) for row in kept) == 2  # the password's, and the code's
+        whose = [int(each.reference) for each in kept if isinstance(each, PrincipalEntry) and each.reference]
+        for row in [row for rows in _rows_of(whose, "north") for row in rows]:
+            row.save(using="south", force_insert=True)
+        docs["move"](kept, source="north", target="south")
+        for rows in reversed(_rows_of(whose, "north")):
+            rows._raw_delete("north")
+        assert [found(alias) for alias in SHARDS] == [{}, {}]
+        assert not any(model.objects.using("north").exists() for model in (PrincipalEntry, KeySlot, Bag))
+        for given in ({"identifier": person.username, "password": PASSWORD}, {"recovery_code": made.recovery_code}):
+            with edna.unlock(**given) as unlocked:
+                assert unlocked.using == "south"
+        with edna.unlock(secret_key=made.secret_key) as unlocked:
+            assert len(edna.history(unlocked)) == len(receipts)
+            assert all(edna.reveal(receipt, unlocked).complete for receipt in reversed(receipts))
+        assert _values([person.pk], "south") == before
+        entry = PrincipalEntry.objects.using("south").get(reference=str(person.pk))
+        assert len(docs["of_edna"](entry, "south")) == 3  # and not refused: nothing is disguised any more
+        receipt = edna.disguise("club.leave", User.objects.using("south").get(pk=person.pk))
+        with edna.unlock(secret_key=made.secret_key) as unlocked:
+            assert edna.reveal(receipt, unlocked).complete
+
+
+def _rows_of(people: list[int], alias: str) -> list[Any]:
+    """Those of these people, referred ones first."""
+    theirs: tuple[tuple[type[Any], str], ...] = ((User, "pk"), (Note, "author"), (Message, "sender"))
+    return [
+        model._base_manager.using(alias).filter(**{f"{field}__in": people}).order_by("pk") for model, field in theirs
+    ]
+
+
+def _values(people: list[int], alias: str) -> list[Any]:
+    return [list(rows.values()) for rows in _rows_of(people, alias)]
 
 
 @story
