@@ -1,4 +1,4 @@
-"""Rows that are two or three people's at once: by a column, over another table, in columns that may be empty."""
+"""Rows that are two or three people's at once: by a column, over another table, in columns that may be empty, over a table in between."""
 
 from __future__ import annotations
 
@@ -87,4 +87,14 @@ class Draft(models.Model):
         app_label = "office"
 
 
-MODELS = (Person, Order, Note, Ticket, Entry, Message, Paper, Draft)
+class Report(models.Model):
+    """As many people's as have written it."""
+
+    authors = models.ManyToManyField(Person, related_name="reports")
+    text = models.TextField()
+
+    class Meta:
+        app_label = "office"
+
+
+MODELS = (Person, Order, Note, Ticket, Entry, Message, Paper, Draft, Report)

@@ -8,7 +8,7 @@ from django.db.models import Q
 
 import edna
 from edna import Decorrelate, Disguise, Modify, Remove, placeholders
-from tests.office.models import Draft, Entry, Message, Note, Order, Paper, Person, Ticket
+from tests.office.models import Draft, Entry, Message, Note, Order, Paper, Person, Report, Ticket
 
 
 class Anonymous(edna.Pseudoprincipal):
@@ -25,6 +25,7 @@ _REST = {
     Entry: Decorrelate(Entry, owner="user"),
     Message: Decorrelate(Message, owner=["sender", "recipient"]),
     Paper: Decorrelate(Paper, owner=["first", "second", "third"]),
+    Report: Remove(Report.authors.through, owner="person"),
 }
 THREE = ["first", "second", "third"]
 
@@ -95,6 +96,41 @@ OF_THREE = (
     leaving("drafts-at-random", Modify(Draft, owner=THREE, set={"text": RANDOM})),
     leaving("papers-removed", *(Remove(Paper, owner=owner) for owner in THREE), about=Paper),
 )
+_REPORTS, _REPORTS_AT_RANDOM = (Modify(Report, owner="authors", set={"text": text}) for text in (CONSTANT, RANDOM))
+_OTHER_AUTHORS = Decorrelate(Report.authors.through, owner="person")
+#: Whose a row is, a table in between says: one path leads to all of them.
+OF_MANY = (
+    leaving("reports", _REPORTS),
+    leaving("reports-at-random", _REPORTS_AT_RANDOM),
+    leaving("reports-re-pointed", _REPORTS, _OTHER_AUTHORS, about=Report),
+    leaving(
+        "reports-removed",
+        Remove(Report, owner="authors"),
+        Remove(Report.authors.through, owner="report__authors"),
+        Remove(Report.authors.through, owner="person"),
+        about=Report,
+    ),
+    staying("reports-alone", _REPORTS),
+    staying("reports-alone-at-random", _REPORTS_AT_RANDOM),
+    staying("reports-and-names", _REPORTS, _REST[Report]),
+    staying("reports-and-other-names", _REPORTS_AT_RANDOM, _OTHER_AUTHORS),
+)
+#: Of several names in one text each goes with its own.
+REPORT_NAMES = tuple(
+    make(
+        f"report-names{ending}",
+        Modify(
+            Report,
+            owner="authors",
+            set={
+                "text": placeholders.derived(
+                    lambda text, person: text.replace(person["name"], "[gone]"), person=["name"]
+                )
+            },
+        ),
+    )
+    for make, ending in ((leaving, ""), (staying, "-alone"))
+)
 #: Goes when all have left, and comes back with whoever comes first.
 WHEN_ALL_LEFT = tuple(
     leaving(f"{label}-of-all{ending}", Modify(model, owner=owners, set={"text": text}, when=edna.ALL_LEFT))
@@ -149,6 +185,8 @@ ALL = (
     *SHARED_BY_THREE,
     *TWO,
     *OF_THREE,
+    *OF_MANY,
+    *REPORT_NAMES,
     *WHEN_ALL_LEFT,
     EACH_THEIR_OWN,
 )

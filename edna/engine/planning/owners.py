@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.core.exceptions import FieldDoesNotExist, FieldError
-from django.db.models import ForeignKey, Model, Q
+from django.db.models import ForeignKey, ManyToManyField, Model, Q
 
 from edna import coverage, json_keys, registry, store, value_owners
 from edna.coverage import same_table
@@ -213,6 +213,23 @@ def takes_out(disguise: type[Disguise], model: type[Model], path: str) -> bool:
     return any(relation.field == field for relation in relations)
 
 
+@functools.lru_cache(maxsize=1024)
+def takes_off(disguise: type[Disguise], model: type[Model], path: str) -> bool:
+    """Whether the disguise removes what lies between a row and the several people to whom the path leads, and leaves their accounts."""
+    here: Any = model
+    between: set[Any] = set()
+    for name in path.split("__"):
+        relation = here._meta.get_field(name)
+        if relation.many_to_many:
+            between.add((relation.remote_field if isinstance(relation, ManyToManyField) else relation).through)
+        here = relation.related_model
+        between.add(here)
+    between -= {model, here}
+    return not registry.removes_account(disguise) and any(
+        same_table(step.model, each) for step in disguise.steps() if isinstance(step, Remove) for each in between
+    )
+
+
 def _changes(disguise: type[Disguise], model: type[Model], owner: str) -> bool:
     """As `takes_out`, by value: it changes what is compared, in the row or in the principal's."""
     try:
@@ -262,8 +279,8 @@ def _named_beside(
     alike: dict[tuple[Table, type[Model], frozenset[str]], list[tuple[PlannedStep, Paths, list[Row]]]] = {}
     for step in (each for each in steps if each.rows):
         paths = _paths(scope.disguise, step)
-        several = step.operation is Modified and _paths_to_several(scope.disguise, step.table.model)  # type: ignore[arg-type]  # as above
-        if len(paths) > 1 or (several and not several.isdisjoint(paths)):
+        several = _paths_to_several(scope.disguise, step.table.model)  # type: ignore[arg-type]  # as above
+        if len(paths) > 1 or not several.isdisjoint(paths):
             # With multi-table inheritance, the table may be a parent's, which does not know the paths.
             model = step.transformation.model if step.transformation else step.table.model
             keys = [key for key in step.primary_keys() if key not in step.shares]
@@ -280,9 +297,9 @@ def _named_beside(
 
 @functools.lru_cache(maxsize=1024)
 def _paths_to_several(disguise: type[Disguise], model: type[Model]) -> frozenset[str]:
-    """Owner paths of changes, of which one leads from a row to several people, as far as no step says that it leads to one."""
-    changes = (step for step in disguise.steps() if isinstance(step, Modify) and same_table(step.model, model))
-    return frozenset(path for step in changes for path in step.owners if coverage.is_for_each(step, path))
+    """Owner paths of what it does to rows, of which one leads from a row to several people, as far as no step says that it leads to one."""
+    steps = [step for step in disguise.steps() if not step.one_owner and same_table(step.model, model)]
+    return frozenset(path for step in steps for path in step.owners if coverage.relation_to_several(step.model, path))
 
 
 def _entries(scope: Scope, values: Iterable[Any], own: Collection[str]) -> dict[str, Entry]:

@@ -31,7 +31,7 @@ from edna.engine.graph.owner_expressions import named_by
 from edna.engine.graph.references import reference_of
 from edna.engine.layers.joint_batches import JointBatch
 from edna.engine.layers.owners import Need, Needs, layers_of_others, needs_of
-from edna.engine.planning.owners import each_of, people, tables_in_common, takes_out, values_along, values_of
+from edna.engine.planning.owners import each_of, people, tables_in_common, takes_off, takes_out, values_along, values_of
 from edna.records.diff import Modified, Removed, RowBatch
 from edna.spec import Remove
 from edna.store import Entry
@@ -193,9 +193,14 @@ class Others:
                 asked, values_along(table, rows, path, self.model, using=self.using), strict=True
             ):
                 found[position, path] = value
-        by_value = [need for position in asked for need in needs[batch.model, keys[position]] if is_by_value(need.path)]
+        also = {
+            need.reference
+            for position in asked
+            for need in needs[batch.model, keys[position]]
+            if need.among_several or is_by_value(need.path)
+        }
         named = (value for there, whom in found.values() if there for value in each_of(whom))
-        self._ask(standing, named, also={need.reference for need in by_value})
+        self._ask(standing, named, also=also)
         away = []
         for position in asked:
             key = batch.model, keys[position]
@@ -203,6 +208,9 @@ class Others:
             for path in paths:
                 known, whom = found[position, path]
                 named_there |= self._names(path, whom, needs[key]) if known else {path: ""}
+            # What led from the row to several went with it: only whose account is gone is known to be away.
+            several = (need for need in needs[key] if need.among_several and not is_by_value(need.path))
+            named_there |= {need.at: None if need.reference in standing.nobody else "" for need in several}
             standing.named[key] = named_there
             if self._has_left(*key, needs, standing, by_any=of is not None):
                 away.append(batch.rows[position])
@@ -275,13 +283,12 @@ class Others:
         self, model: str, standing: CurrentOwners, named: Mapping[str, str | None], need: Need, *, by_any: bool
     ) -> bool:
         """Whether nobody but a disguise has taken them out of the place where they were."""
-        if not self._tells(model, need.path, by_any=by_any):
-            return False
-        # Of several, the application may have taken one away: a disguise leaves somebody else there.
-        return (
-            not need.among_several
-            or is_by_value(need.path)
-            or any(
+        if not need.among_several or is_by_value(need.path):
+            return self._tells(model, need.path, by_any=by_any)
+        # Of several, the application may have taken one away: a disguise leaves somebody else there, or nobody if it is one that does so.
+        return self._tells(model, need.path, by_any=by_any, off=True) or (
+            self._tells(model, need.path, by_any=by_any)
+            and any(
                 entry is not None and not entry.natural and entry.public_key not in self.mine
                 for at, reference in named.items()
                 if at.startswith(f"{need.path} ")
@@ -289,14 +296,15 @@ class Others:
             )
         )
 
-    def _tells(self, model: str, path: str, *, by_any: bool) -> bool:
-        """Whether somebody who leaves is missed at the end of this path, or only what it leads over. Of what was handed over, nobody
-        knows by which disguise."""
+    def _tells(self, model: str, path: str, *, by_any: bool, off: bool = False) -> bool:
+        """Whether somebody who leaves is missed at the end of this path, or only what it leads over; ``off``: although their account stays.
+        Of what was handed over, nobody knows by which disguise."""
         table = table_by_label(model)
         if table is None or self.disguise is None:
             return True
         disguises = registry.disguises().values() if by_any else (self.disguise,)
-        return any(takes_out(each, table.model, path) for each in disguises)  # type: ignore[arg-type]  # classes are hashable
+        takes = takes_off if off else takes_out
+        return any(takes(each, table.model, path) for each in disguises)  # type: ignore[arg-type]  # classes are hashable
 
     def _is_mine(self, standing: CurrentOwners, reference: str | None) -> bool:
         entry = standing.entries.get(reference or "")
