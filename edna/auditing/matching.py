@@ -29,7 +29,7 @@ _ESCAPE: Final = re.compile(r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|(.))", re
 _FEWEST_LETTERS: Final = 3
 _FEWEST_DIGITS: Final = 5
 _FEWEST_IDEOGRAPHS: Final = 2
-#: Of a longer text, its beginning is looked for, which finds excerpts, too.
+#: Of a longer text, its beginning is looked for, which finds excerpts, too. Not of what has no spaces: keys and hashes begin alike.
 _LONGEST: Final = 60
 
 
@@ -40,8 +40,9 @@ def folded(text: str) -> str:
 
 def needle(text: str) -> str | None:
     """What is looked for to find ``text``; None if that is too short to say anything."""
-    words = folded(_TAG.sub(" ", text)) or folded(text)
-    if len(words) > _LONGEST:
+    said = _TAG.sub(" ", text)
+    words = folded(said) or folded(text)
+    if len(words) > _LONGEST and (_IDEOGRAPH.search(words) or len(said.split()) > 1):
         # To the end of a word, so that an excerpt which goes on is found.
         words = words[:_LONGEST].rpartition(" ")[0] or words[:_LONGEST]
     letters = words.replace(" ", "")

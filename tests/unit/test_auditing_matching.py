@@ -56,6 +56,13 @@ def test_of_a_long_text_an_excerpt_is_enough() -> None:
     assert not finds(text, "I have always liked the sea")
 
 
+def test_of_what_has_no_spaces_nobody_quotes_the_beginning() -> None:
+    """Hashes of passwords all begin alike."""
+    made = "argon2$argon2id$v=19$m=102400,t=2,p=8$SWtDelJuTTVlWVlrUDAzUW5aWGVWYg${}"
+    assert finds(made.format("jvyW0X"), f"[{made.format('jvyW0X')}]")
+    assert not finds(made.format("jvyW0X"), made.format("dorcAb"))
+
+
 @pytest.mark.parametrize("text", ["", "  ", "--", "ab", "1234", "田"])
 def test_what_says_nothing_is_not_looked_for(text: str) -> None:
     assert needle(text) is None
