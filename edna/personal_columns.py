@@ -130,9 +130,13 @@ def says_who(field: Field[Any, Any], *, link: str = "") -> bool:
 
 def lists_people(field: Field[Any, Any]) -> bool:
     """Whether it looks as if several people stood in it, in a JSON list or a text with commas."""
-    return isinstance(field, TextField | JSONField | CharField) and not (
-        isinstance(field, FileField | EmailField) or field.choices or not _has_any(_words(field.name), _LISTS)
-    )
+    if not isinstance(field, TextField | JSONField | CharField) or field.choices:
+        return False
+    words = _words(field.name)
+    if words in (("to",), ("reply", "to")):
+        beside = (_words(each.name) for each in field.model._meta.local_concrete_fields)
+        return any(_has_any(each, "cc bcc") for each in beside)
+    return not isinstance(field, FileField | EmailField) and _has_any(words, _LISTS)
 
 
 def is_of_another(name: str, *, beside: str) -> bool:

@@ -159,6 +159,10 @@ def test_lists_of_several_people_in_one_column_are_listed(write: Write) -> None:
     assert "    #   draft_app.MailSettings (cc_list)\n" in text
     assert "    #   draft_app.MailSettings (watchers)\n" in text
     assert '    #           owner=edna.by_element("cc_list__*", "email"),\n' in text
+    assert "    #   draft_app.Complaint (reply_to)\n" in text
+    assert "    #   draft_app.Complaint (to)\n" in text
+    # Nothing there says that it is about mails.
+    assert "draft_app.Correspondent (to)" not in text
     assert "draft_app.MailSettings (" not in write(None, "draft_app.Patron", applications=["draft_app"])
 
 

@@ -218,12 +218,16 @@ class Complaint(Table):
     email_folder = models.CharField(max_length=60)
     cc = models.CharField(max_length=200, blank=True)
     bcc = models.TextField(blank=True)
+    to = models.CharField(max_length=200, blank=True)
+    reply_to = models.CharField(max_length=200, blank=True)
+    belongs_to = models.CharField(max_length=200, blank=True)
 
 
 class Correspondent(Table):
     """Known by the address, which is the key."""
 
     address = models.EmailField(primary_key=True)
+    to = models.CharField(max_length=60)
     mail_domain = models.CharField(max_length=60)
 
 
