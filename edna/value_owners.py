@@ -437,7 +437,7 @@ def their_column(principal: type[Model], name: str) -> Theirs:
         return Theirs(field, meta.pk)
     if isinstance(field, ForeignObjectRel) and rest and isinstance(field.field, ForeignKey):
         their = field.field.model._meta
-        column: Any = their.get_field(rest)
+        column: Any = their.pk if rest == "pk" else their.get_field(rest)
         local = column in their.local_concrete_fields and field.field in their.local_fields
         if local and field.field.target_field.primary_key:
             return Theirs(column, field.field)

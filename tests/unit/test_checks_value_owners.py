@@ -254,6 +254,13 @@ def test_columns_of_no_row_are_refused_when_they_are_written() -> None:
             wrong()
 
 
+def test_rows_that_name_a_row_of_the_persons_may_have_its_primary_key() -> None:
+    """By whichever name; the person's own is called so, too."""
+    for name in ("address__pk", "address__id"):
+        owner = edna.by_value("customer_number", name, principal=Customer)
+        assert "edna.E106" not in found(Remove(Visit, owner=owner))
+
+
 WATCHER = edna.by_element("watchers__*", "email", principal=Customer)
 
 
