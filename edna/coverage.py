@@ -231,7 +231,8 @@ def uncovered_generic_keys(disguise: type[Disguise]) -> list[tuple[GenericForeig
             targets = [
                 target
                 for target in removed_models(disguise)
-                if target is not model and not _generic_covered(disguise, key, target)
+                # What Django has made for a many-to-many field has no content type: nothing is about its rows.
+                if target is not model and not target._meta.auto_created and not _generic_covered(disguise, key, target)
             ]
             if targets:
                 uncovered.append((key, targets))
