@@ -22,8 +22,9 @@ from django.utils import timezone
 from edna import conf, shards
 from edna.errors import SpecError
 
-#: 32 letters of 5 bits each: two of them never meet.
+#: 32 letters of 5 bits each: two of them never meet. Nor do those of 26 (128 bits).
 _UNIQUE_LENGTH = 32
+_ENOUGH = 26
 
 #: A letter for each byte, each letter for as many bytes.
 _LETTERS = b"abcdefghijklmnopqrstuvwxyz234567" * 8
@@ -48,8 +49,8 @@ source = secrets.SystemRandom()
 
 @dataclass(frozen=True, slots=True)
 class Placeholder:
-    """``make(field, original)`` returns a Python value for the field. ``unique``: two draws never meet; ``fixed``: all are the same;
-    ``once``: so are all of one step, for which it is asked once. ``prefix`` stands before what is drawn. ``person`` names columns of the
+    """``make(field, original)`` returns a Python value for the field. ``unique``: two draws never meet, where there is ``room`` for so many
+    characters; ``fixed``: all are the same; ``once``: so are all of one step, for which it is asked once. ``person`` names columns of the
     person's own row, or of one beside it: then ``original`` is a pair, with their values by name behind it."""
 
     name: str
@@ -58,7 +59,7 @@ class Placeholder:
     reads_original: bool = False
     fixed: bool = False
     once: bool = False
-    prefix: str = ""
+    room: int = _ENOUGH
     person: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
@@ -89,7 +90,7 @@ def random_string(*, length: int = _UNIQUE_LENGTH, prefix: str = "") -> Placehol
         room = getattr(field, "max_length", None) or len(prefix) + length
         return (prefix + _letters(min(length, max(0, room - len(prefix)))))[:room]
 
-    return Placeholder("random_string", make, unique=length >= 26, prefix=prefix)
+    return Placeholder("random_string", make, unique=length >= _ENOUGH, room=_ENOUGH + len(prefix))
 
 
 def random_name(*, words: Sequence[str] = (), prefix: str = "", letters: int = 12) -> Placeholder:
@@ -106,7 +107,7 @@ def random_name(*, words: Sequence[str] = (), prefix: str = "", letters: int = 1
         room = getattr(field, "max_length", None) or len(prefix) + len(name) + len(tail)
         return ((prefix + name)[: max(0, room - len(tail))] + tail)[-room:]
 
-    return Placeholder("random_name", make, unique=letters >= 12, prefix=prefix)
+    return Placeholder("random_name", make, unique=letters >= 12, room=letters + 1)
 
 
 def random_email(*, domain: str = "anonymous.invalid") -> Placeholder:

@@ -5,17 +5,14 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Any
 
 from django.core.checks import CheckMessage, Error, Warning
 from django.core.exceptions import ValidationError
 from django.db.models import DateField, Field, JSONField, Model
 
 from edna.coverage import unique_groups
-from edna.placeholders import Placeholder
-
-#: Random letters of five bits each: from here on (128 bits) two draws never meet.
-_ENOUGH: Final = 26
+from edna.placeholders import Placeholder, random_name
 
 
 def check_columns(
@@ -36,11 +33,12 @@ def check_columns(
                 obj=obj,
                 id="edna.E302",
             )
-        elif field.unique and placeholder.unique and 0 < (field.max_length or 0) < _ENOUGH + len(placeholder.prefix):
+        elif field.unique and placeholder.unique and 0 < (field.max_length or 0) < placeholder.room:
             yield Warning(
                 f"{what}: {model._meta.label}.{field.name} is unique but has room for {field.max_length} characters "
                 f"only, so that two random values may meet: then {fails}.",
-                hint=f"Make the column at least {_ENOUGH} characters long.",
+                hint=f"Make the column at least {placeholder.room} characters long, or put random_name() there, which takes "
+                f"{random_name().room}; a function of your own that knows which are taken says call(..., unique=True).",
                 obj=obj,
                 id="edna.W303",
             )
@@ -94,12 +92,14 @@ def _unique(
         if not touched or any(_sets_apart(field, placeholder) for field, placeholder in touched):
             continue
         label = f"{model._meta.label}.{' + '.join(group)}"
+        always = all(placeholder.is_same_for_all for _, placeholder in touched)
         if len(touched) == len(group):
             yield Error(
-                f"{what}: {label} must be unique, but gets the same value in every row: the database refuses the second row: "
-                f"{fails}.",
-                hint="Use placeholders.random_string() of 26 characters or more, random_email(), call(..., unique=True), or null() where "
-                "the column takes it.",
+                f"{what}: {label} must be unique, but "
+                + ("gets the same value in every row" if always else "two rows may get the same value")
+                + f": the database refuses the second row: {fails}.",
+                hint="Use placeholders.random_string() without a length, or of 26 characters or more, random_name(), random_email(), "
+                "call(..., unique=True), or null() where the column takes it.",
                 obj=obj,
                 id="edna.E301",
             )

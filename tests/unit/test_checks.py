@@ -757,6 +757,11 @@ SPECS: dict[str, tuple[str, type[Disguise], type[Disguise]]] = {
         spec(Modify(Post, "author", {"slug": placeholders.random_string(length=8)})),
         spec(Modify(Post, "author", {"slug": placeholders.call(lambda: "x", unique=True)})),
     ),
+    "a name that is short, and unique": (
+        "W303",
+        spec(Modify(Post, "author", {"code": placeholders.random_name()})),
+        spec(Modify(Post, "author", {"slug": placeholders.random_name()})),
+    ),
     "unique column, own function": (
         "E301",
         spec(Modify(Post, "author", {"slug": placeholders.call(lambda: "x")})),
@@ -958,6 +963,19 @@ def test_what_another_disguise_gives_away_is_found_with_the_key_alone(run: Run, 
     for attributes in ({"asks_for_key": True}, {"asks_for_key": False}, {"applies_to": "staff"}):
         edna.unregister(registry.get("checks.sample"))
         assert "W124" not in ids(run(spec(*PINS, **attributes)))
+
+
+def test_what_sets_apart_in_a_short_column_is_said_as_it_is(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a string that is too short, that values may meet; of a column, what fits. Names need less room."""
+    told = message(run(spec(Modify(Post, "author", {"slug": placeholders.random_string(length=16)}))), "E301")
+    assert "two rows may get the same value" in told.msg
+    assert "without a length" in told.hint
+    edna.unregister(registry.get("checks.sample"))
+    monkeypatch.setattr(Post._meta.get_field("slug"), "max_length", 16)
+    told = message(run(spec(Modify(Post, "author", {"slug": placeholders.random_string()}))), "W303")
+    assert "random_name()" in told.hint
+    edna.unregister(registry.get("checks.sample"))
+    assert "W303" not in ids(run(spec(Modify(Post, "author", {"slug": placeholders.random_name()}))))
 
 
 def test_a_row_to_which_one_row_refers_has_one_owner(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
