@@ -358,8 +358,7 @@ def reveal(
             return None
         given_up: Rows = {}
         for attempt in itertools.count():
-            rows = rows_to_give_up(outcome, accepted, policy)
-            more = {row: why for row, why in rows.items() if row not in given_up}
+            more = rows_to_give_up(outcome, accepted, policy, given_up=given_up)
             if not more:
                 break
             # Once more before anything is given up: what came back last may have made way for it.

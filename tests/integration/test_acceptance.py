@@ -27,6 +27,7 @@ from tests.support import (
     rows_of,
 )
 from tests.zoo.models.hamlet import Letter, Stamp, Villager
+from tests.zoo.models.town import Attachment, Citizen, Comment, Flag, Post
 from tests.zoo.specs.hamlet import Leave, Mask
 from tests.zoo.tables import zoo, zoo_tables  # noqa: F401 - fixtures
 
@@ -209,6 +210,30 @@ def test_somebody_with_an_account_keeps_their_key(bea: Student) -> None:
         Answer.objects.all().delete()
         assert bea.reveal(receipt, accept=edna.ALL).complete
     assert (PrincipalEntry.objects.count(), KeySlot.objects.count()) == (1, 1)
+
+
+@pytest.mark.parametrize("rows", [None, 1])
+def test_what_waits_only_for_what_is_given_up_comes_back(zoo: Any, rows: int | None) -> None:  # noqa: F811
+    """Where no constraint ties it to that, as of a copy in a history. It was given up as well."""
+    person = Person.registered(Citizen.objects.create(email="bea@example.org"))
+    post = Post.objects.create(author=person.user, title="of mice", body="sealed")
+    Flag.objects.create(target=post, note="spam")
+    comment = Comment.objects.create(author=person.user, post=post, text="and of men")
+    Attachment.objects.create(comment=comment, text="picture")
+    with cut_into_chunks(rows):
+        receipt = person.disguise("zoo.town-unpublish")
+        Post.objects.create(author=person.user, title="of mice", body="another")
+        assert {held.model for held in person.reveal(receipt).held} == {
+            "zoo.post",
+            "zoo.flag",
+            "zoo.comment",
+            "zoo.attachment",
+        }
+        outcome = person.reveal(receipt, accept=edna.ALL)
+    assert outcome.accepted == {"zoo.post": 1, "zoo.comment": 1, "zoo.attachment": 1}
+    assert (outcome.restored, outcome.complete) == ({"zoo.flag": 1}, True)
+    assert Flag.objects.get().object_id == post.pk
+    assert person.history() == []
 
 
 class LettersGone(Disguise):

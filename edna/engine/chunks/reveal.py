@@ -30,7 +30,7 @@ def reveal(
     unlocked: Unlocked,
     *,
     overrides: Overrides,
-    give_up: Callable[[Outcome], Rows],
+    give_up: Callable[..., Rows],
     allow_partial: bool,
     separately: bool,
 ) -> Outcome:
@@ -72,7 +72,7 @@ def reveal(
         said = again.restored, again.deferred, frozenset(again.held)
         # Who says the same as the last time has moved nothing, whatever counts as back.
         if not again.held or not (again.restored or again.deferred) or said == former:
-            more = {row: why for row, why in give_up(again).items() if row not in given_up}
+            more = give_up(again, given_up=given_up)
             if not more:
                 break
             given_up = {**given_up, **more}

@@ -45,11 +45,12 @@ def require_held(accepted: Accepted) -> None:
         )
 
 
-def rows_to_give_up(outcome: Outcome, accepted: Accepted, policy: Policy) -> Rows:
-    """Of what is still held: the rows that the caller or the specification gives up.
+def rows_to_give_up(outcome: Outcome, accepted: Accepted, policy: Policy, *, given_up: Rows) -> Rows:
+    """Of what is still held: the rows that the caller or the specification gives up, beside those that are ``given_up`` already.
 
     None as long as an account is held: what belongs to it waits for it, and is not in anybody's way. Of a row, all or nothing; of an
-    object in several tables, too, whichever of them is named.
+    object in several tables, too, whichever of them is named. Of "whatever is held", nothing that only waits for other such rows: it is
+    tried again once these are given up, and may come back without them.
     """
     held = outcome.held
     accounts = {table_of(model).label for model in registry.principal_models()}
@@ -61,6 +62,7 @@ def rows_to_give_up(outcome: Outcome, accepted: Accepted, policy: Policy) -> Row
     for each in held:
         objects.setdefault((_first_table(each.model), each.pk), []).append(each)
     rows: dict[tuple[str, Any], dict[tuple[Reason, str | None], None]] = {}
+    by_themselves: set[tuple[str, Any]] = set()
     for parts in objects.values():
         tables = {each.model.lower() for each in parts}
         # That it waits for what is held as well, and may come back, is no reason of its own: a specification speaks of what is gone.
@@ -73,7 +75,11 @@ def rows_to_give_up(outcome: Outcome, accepted: Accepted, policy: Policy) -> Row
         if meant and all(each.reason.can_be_accepted for each in parts):
             for each in parts:
                 rows.setdefault((each.model, each.pk), {})[each.reason, each.field] = None
-    return rows
+            if by_caller is not None or reasons:
+                by_themselves.update((each.model, each.pk) for each in parts)
+    more = {row: why for row, why in rows.items() if row not in given_up}
+    # Those that are left wait for each other, or for what stays.
+    return {row: why for row, why in more.items() if row in by_themselves} or more
 
 
 def _first_table(label: str) -> str:
