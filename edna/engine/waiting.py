@@ -49,7 +49,8 @@ def of(unlocked: Unlocked, *, refused: Receipt | None = None) -> list[Waiting]:
     """Newest first. ``refused``: a receipt of which nothing was brought back, since not all could be: nothing notes that it was tried."""
     waiting = []
     for entry in histories.of(unlocked):
-        if not entry._tried and entry.receipt != refused:
+        # Where no record is left, a pseudoprincipal is there for what came to it and could not go to the person.
+        if not entry._tried and entry.receipt != refused and entry.counts:
             continue
         chunks: list[Chunk | None] = [
             Chunk(entry.receipt.locator, number)

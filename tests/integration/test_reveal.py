@@ -557,6 +557,31 @@ class TestReferencesMadeSince:
         assert made.author_id == bea.user.pk
         assert edna_dump() == before
 
+    @pytest.mark.parametrize("given_up", [False, True])
+    def test_what_cannot_be_restored_waits_until_it_can_be_or_is_given_up(
+        self, bea: Student, later: Question, registered: Any, given_up: bool
+    ) -> None:
+        registered(Restoring)
+        receipt, made, voice = self.disguised(bea, "test.restoring", later)
+        own = Answer.objects.create(author=bea.user, question=later, text="my own")
+        held = bea.reveal(receipt).held
+        with bea.unlock() as unlocked, nothing_changes():
+            [waiting] = edna.waiting(unlocked)
+        assert (waiting.receipt, waiting.held, waiting.ready) == (receipt, held, {})
+        if given_up:
+            outcome = bea.reveal(receipt, accept=waiting.held)
+            assert (outcome.held, outcome.restored, outcome.accepted) == ([], {}, {ANSWER: 1})
+            made.refresh_from_db()
+            assert made.author == voice
+        else:
+            own.delete()
+            with bea.unlock() as unlocked:
+                [waiting] = edna.waiting(unlocked)
+            assert (waiting.held, waiting.ready) == ([], {ANSWER: 1})
+            assert bea.reveal(receipt).restored == {ANSWER: 1}
+        with bea.unlock() as unlocked:
+            assert edna.waiting(unlocked) == []
+
     def test_an_anonymous_author_whose_answers_are_all_gone_is_removed(self, bea: Student, registered: Any) -> None:
         registered(Restoring)
         receipt = bea.disguise("test.restoring")

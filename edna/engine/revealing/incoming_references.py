@@ -21,7 +21,7 @@ from edna.engine.books import announcements
 from edna.engine.graph import families
 from edna.engine.graph.order import deletion_order
 from edna.engine.graph.outcome import Held, Reason, named, write_what_fits
-from edna.engine.revealing.constraints import refusal, with_references
+from edna.engine.revealing.constraints import refusal, taken, with_references
 from edna.engine.revealing.progress import Progress, hold
 from edna.records.diff import Modified
 
@@ -44,26 +44,25 @@ def settle(
 ) -> set[Any]:
     """Deal with rows that came to refer to a pseudoprincipal after the disguise; return the pseudoprincipals still needed.
 
-    ``owners`` says to whom each value of the relation's column would go; ``name`` is that of the disguise.
+    ``owners`` says to whom each value of the relation's column would go; ``name`` is that of the disguise. In a rehearsal it is only
+    said what could not go to them now.
     """
-    table, policy = table_of(relation.model), reference_policy(name, relation)
-    width = len(table.key)
-    found = raw.read_where(
-        table, (*table.key_names, relation.field.name), relation.field.name, list(owners), lock=True, using=using
-    )
+    table, policy, rehearsed = table_of(relation.model), reference_policy(name, relation), progress.rehearsed
+    width, names = len(table.key), (*table.key_names, relation.field.name)
+    found = raw.read_where(table, names, relation.field.name, list(owners), lock=not rehearsed, using=using)
     if not found:
         return set()
     if policy == "retain":
         return {row[-1] for row in found}
     if policy == "delete":
-        return _delete(table, found, progress, using=using)
+        return set() if rehearsed else _delete(table, found, progress, using=using)
     surplus: dict[Row, Row] = {}
     if policy == UNSAID and coverage.one_each(relation.field):
-        surplus = _surplus(relation, found, owners, using=using)
+        surplus = _surplus(relation, found, owners, lock=not rehearsed, using=using)
         surplus_rows = [row for row in found if row[:width] in surplus]
         found = [row for row in found if row[:width] not in surplus]
     needed = _restore(relation, found, owners, progress, using=using)
-    if surplus:
+    if surplus and not rehearsed:
         _pass_on(name, relation, surplus, progress, using=using)
         needed |= _delete(table, surplus_rows, progress, using=using)
     return needed
@@ -85,17 +84,19 @@ def _restore(
         fixed = _needed_by_others(table, _objects(table, [row[:width] for row in rows], using=using), using=using)
         hold(aside, batch, [row for row in rows if row[:width] in fixed], Reason.CONSTRAINT, relation.field.name)
         rows = [row for row in rows if row[:width] not in fixed]
-    refused = set(
-        write_what_fits(lambda part: raw.update(table, (relation.field.name,), part, using=using), rows, using=using)
-    )
+    column = (relation.field.name,)
+    if progress.rehearsed:
+        refused = set(taken(table, column, rows, using=using))
+    else:
+        refused = set(write_what_fits(lambda part: raw.update(table, column, part, using=using), rows, using=using))
     for row in refused:
         hold(aside, batch, [row], *refusal(table, names, row, using=using, row_exists=True))
-    progress.outcome.due.add(table.label, {row[:width] for row in rows})
     moved = [row for row in rows if row not in refused]
     progress.news.note_undone(batch, table, moved)
     _note_new_keys(relation, table, moved, back, progress)
     stay = {row: key for row, key in back.items() if row not in set(moved)}
     left = _leave(relation, table, stay, progress)
+    progress.outcome.due.add(table.label, {row[:width] for row in rows if row not in left})
     # Said, but not sealed: these rows are in their table, under the pseudoprincipal, which stays until they can move.
     waiting = [row[:width] for row in stay if row not in left]
     progress.outcome.held += [each for each in aside.outcome.held if each.pk in {named(key) for key in waiting}]
@@ -139,7 +140,7 @@ def _whose_owner_may_come_back(relation: coverage.Relation, rows: set[Row], prog
 
 
 def _surplus(
-    relation: coverage.Relation, found: Sequence[Row], owners: Mapping[Any, Any], *, using: str
+    relation: coverage.Relation, found: Sequence[Row], owners: Mapping[Any, Any], *, lock: bool, using: str
 ) -> dict[Row, Row]:
     """Of rows of which everybody has one at most: those whose owner has one, by its key or what that will be, if only now."""
     table, name = table_of(relation.model), relation.field.name
@@ -147,7 +148,7 @@ def _surplus(
     wanted = {owners[row[-1]] for row in found}
     own = {
         row[-1]: row[:width]
-        for row in raw.read_where(table, (*table.key_names, name), name, list(wanted), lock=True, using=using)
+        for row in raw.read_where(table, (*table.key_names, name), name, list(wanted), lock=lock, using=using)
     }
     surplus: dict[Row, Row] = {}
     for row in found:

@@ -19,7 +19,7 @@ from edna.engine.bags.capability import Unlocked
 from edna.engine.files.pointers import pointers_in
 from edna.engine.files.stored_files import may_exist
 from edna.engine.graph.outcome import Outcome, named
-from edna.engine.revealing import blobs, finish
+from edna.engine.revealing import blobs, finish, release
 from edna.engine.revealing import reveal as revealing
 from edna.engine.revealing.progress import Reveal
 from edna.engine.surroundings import recreate
@@ -67,6 +67,11 @@ def _look_for_files(reveal: Reveal) -> None:
                 reveal.progress.files.taken.setdefault(key, set()).add(pointer.name)
 
 
+def _look_at_incoming(reveal: Reveal) -> None:
+    """Instead of `let_go`."""
+    release.look_at_incoming(reveal.journal, reveal.progress, using=reveal.using)
+
+
 def _hold_blobs(reveal: Reveal) -> None:
     """Instead of `reveal_blobs`: only the application's function knows, and it is not asked."""
     blobs.hold_unasked(reveal.current.diffs, reveal.outcome, head=reveal.current.head)
@@ -91,6 +96,7 @@ _STEPS: tuple[Callable[[Reveal], None], ...] = (
     revealing.undo_on_top,
     revealing.undo_changes,
     revealing.try_handed_over,
+    _look_at_incoming,
     finish.count,
     _hold_blobs,
 )

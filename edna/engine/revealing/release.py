@@ -86,6 +86,29 @@ def let_go(journal: Journal, progress: Progress, *, using: str) -> LetGo:
     return LetGo(remaining, {entry.public_key for entry in gone}, adopted)
 
 
+def look_at_incoming(journal: Journal, progress: Progress, *, using: str) -> None:
+    """Say what came to pseudoprincipals, and could not go to whom they stand for: `let_go` without writing. Not of companions, nor of
+    anybody whose account is not here."""
+    current = journal.current
+    if not current.speaks_for:
+        return
+    model: type[Model] = apps.get_model(current.head.principal_model)
+    people = {key for voice in current.speaks_for for key in (voice.principal, voice.owner)}
+    aliases = Aliases(model, people, journal.others, using=using)
+    free, *_ = _candidates(journal, progress, aliases, model)
+    table, owners = table_of(model), _owners(free)
+    here = {
+        row[0]
+        for row in raw.read(table, table.key_names, [(key,) for key in {*owners.values()}], lock=False, using=using)
+    }
+    free = {key: voice for key, voice in free.items() if owners[key] in here}
+    beside = links_to(model)
+    for relation in _referring(model, free, owners, aliases, lock=False, using=using) if free else ():
+        if relation.field not in beside:
+            whom = aliases.owners(table_of(relation.model).label, relation.field.name, {q: owners[q] for q in free})
+            settle(current.head.disguise, relation, whom, progress, using=using)
+
+
 def _what_stays(current: Opened, progress: Progress) -> Opened:
     """The revealed bag with what is held of it alone."""
     held = Opened(current.locator, [replace(current.head, batches=())], holder=current.holder)
@@ -234,7 +257,13 @@ def _refuses_all(model: type[Model]) -> bool:
 
 
 def _referring(
-    model: type[Model], free: Mapping[Any, SpeaksFor], owners: Mapping[Any, Any], aliases: Aliases, *, using: str
+    model: type[Model],
+    free: Mapping[Any, SpeaksFor],
+    owners: Mapping[Any, Any],
+    aliases: Aliases,
+    *,
+    lock: bool = True,
+    using: str,
 ) -> set[coverage.Relation]:
     """The relations by which a row refers to one of those who could go: few, so all are asked at once.
 
@@ -245,11 +274,11 @@ def _referring(
     for relation in relations_to(model):
         known_as = tuple(aliases.owners(table_of(relation.model).label, relation.field.name, whom))
         # Without a foreign key, nothing would refuse: there a look that locks, and waits for whoever writes now, is needed.
-        asked.setdefault((not relation.is_enforced, known_as), []).append(relation)
+        asked.setdefault((lock and not relation.is_enforced, known_as), []).append(relation)
     found: set[coverage.Relation] = set()
-    for (lock, known_as), relations in asked.items():
+    for (waiting, known_as), relations in asked.items():
         places = [(table_of(relation.model), relation.field.name) for relation in relations]
-        found |= {relations[position] for position in raw.holding(places, known_as, lock=lock, using=using)}
+        found |= {relations[position] for position in raw.holding(places, known_as, lock=waiting, using=using)}
     return found
 
 
