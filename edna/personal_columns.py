@@ -128,6 +128,11 @@ def says_who(field: Field[Any, Any], *, link: str = "") -> bool:
     return looks(field, link=link) in SAYS_WHO and not (link and is_of_another(field.name, beside=link))
 
 
+def may_name(field: Field[Any, Any]) -> bool:
+    """Whether it says who somebody is, or has room for a text or a document that does."""
+    return says_who(field) or (isinstance(field, TextField | JSONField) and not field.choices)
+
+
 def lists_people(field: Field[Any, Any]) -> bool:
     """Whether it looks as if several people stood in it, in a JSON list or a text with commas."""
     if not isinstance(field, TextField | JSONField | CharField) or field.choices:

@@ -311,5 +311,20 @@ def behind(draft: Draft) -> dict[type[Model], tuple[list[str], list[str]]]:
     return found
 
 
+def beside(draft: Draft) -> dict[type[Model], tuple[list[str], list[str]]]:
+    """Tables that are tied to people by a table in between, out of which the person goes: a talk of several speakers. By what, and what
+    they keep that may name somebody."""
+    found: dict[type[Model], tuple[list[str], list[str]]] = {}
+    removed = {step.model for step in draft.steps if isinstance(step, Remove)}
+    for model in personal_columns.tables():
+        told = [each.name for each in model._meta.concrete_fields if personal_columns.may_name(each)]
+        relations: list[Any] = [*model._meta.local_many_to_many] if told and model not in removed else []
+        for relation in relations:
+            people = is_of_principals(relation.related_model, draft.principals)
+            if people and relation.remote_field.through in removed:
+                found.setdefault(model, ([], told))[0].append(relation.name)
+    return found
+
+
 def _one_or_several(names: list[str]) -> str | list[str]:
     return names[0] if len(names) == 1 else names

@@ -19,7 +19,7 @@ from edna.naming import hidden_in, written_arguments, written_import, written_mo
 from edna.remedies import Step
 from edna.scaffold.columns import Filling, filling_of
 from edna.scaffold.comments import comments_on, what_stays
-from edna.scaffold.draft import Draft, behind
+from edna.scaffold.draft import Draft, behind, beside
 from edna.scaffold.meanwhile import acceptable
 from edna.scaffold.rows_by_value import Named, by_name_alone, in_lists, of_others_than_who_serves, without_account
 from edna.spec import Remove
@@ -161,6 +161,13 @@ def _disguise(draft: Draft, class_name: str) -> str:
         )
         for target, (labels, told) in further.items():
             lines += _comment(f"{target._meta.label} (by {', '.join(labels)}); keeps {', '.join(told)}", hanging=2)
+    if tied := beside(draft) if _removes_account(draft) else {}:
+        lines += _comment(
+            "Decide: a table in between ties these to people. They stay, with what they keep, and that may name whoever leaves. A Modify "
+            "along it replaces that, owner=one of the names below: it goes with the first of them who leaves, and comes back with the last."
+        )
+        for target, (names, told) in tied.items():
+            lines += _comment(f"{target._meta.label} (by {', '.join(names)}); keeps {', '.join(told)}", hanging=2)
     if guests := without_account(draft):
         lines += _comment(
             "Decide: these rows may have no account, and still name somebody. If whoever has that in their account is meant, add:"

@@ -146,6 +146,14 @@ def test_what_rows_of_a_person_refer_to_is_listed_with_what_it_says(write: Write
     assert "    #   draft_app.Address (by draft_app.Loan.sent_to); keeps street\n" in write(*LIBRARY)
 
 
+def test_what_a_table_in_between_ties_to_people_is_listed_with_what_it_keeps(write: Write) -> None:
+    """Where something in it may name one of them, and only where the draft takes them out of it."""
+    text = write(*LIBRARY)
+    assert "    #   draft_app.MailSettings (by recipients); keeps cc_list, watchers\n" in text
+    assert "draft_app.Team (by" not in text
+    assert "draft_app.Book (by" not in text
+
+
 def test_what_no_key_ties_to_a_person_is_listed_by_what_it_says(write: Write) -> None:
     """Of a whole account: a draft for one application says nothing of the others."""
     said = "    #   draft_app.DoorAttempt (username)\n"
