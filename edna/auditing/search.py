@@ -22,6 +22,8 @@ from edna.auditing.values import Value, Values, as_key, known_by
 
 #: No two people have one: in whatever row it stands, even one that says of nobody whose it is, it is this person's.
 _ADDRESS: Final = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+")
+#: Tables that `migrate` fills: names of models, migrations and permissions.
+_OF_THE_CODE: Final = ("django_migrations", "django_content_type", "auth_permission")
 #: Keys of rows that are told of one place.
 _KEYS_TOLD: Final = 10
 
@@ -31,7 +33,7 @@ class Place:
     """A column, or a storage, in which values were found: in how many rows, in which, and what of the person it is.
 
     Not ``certain``: somebody else has the same value in the very column that it comes from, and it is no e-mail address; or the
-    person's rows held what another principal is known by.
+    person's rows held what another principal is known by; or it is a word of the code.
     """
 
     name: str
@@ -201,8 +203,10 @@ class _Search:
     def _tell(self) -> None:
         places: dict[tuple[str, bool], Place] = {}
         for name, key, found in self._hits:
+            table = name.rpartition(" ")[2].partition(".")[0]
+            others = found if table in _OF_THE_CODE else found & self._of_others
             for certain in (True, False):
-                numbers = found - self._of_others if certain else found & self._of_others
+                numbers = found - others if certain else others
                 if not numbers:
                     continue
                 place = places.setdefault((name, certain), Place(name, certain))

@@ -64,7 +64,7 @@ def _findings(findings: Findings, *, show: bool) -> Iterator[str]:
         yield "Found nowhere."
     if findings.shared:
         yield ""
-        yield "Found, but somebody else has the same, or is known by it, so it may be theirs:"
+        yield "Found, but it may be somebody else’s, who has the same or is known by it, or a word of the code:"
         for place in findings.shared:
             yield from _place(place, show=show)
 

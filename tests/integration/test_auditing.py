@@ -131,6 +131,14 @@ def test_what_somebody_else_has_in_the_same_column_is_told_apart(bea: Student) -
 
 
 @pytest.mark.once
+def test_a_word_of_the_code_is_told_apart(bea: Student) -> None:
+    """Somebody may be called Max, and a migration 0008_alter_user_username_max_length."""
+    found = search(values.given(["content type"]))
+    assert found.certain == []
+    assert "auth_permission.name" in {place.name for place in found.shared}
+
+
+@pytest.mark.once
 def test_what_stands_in_a_document_of_somebody_else_in_the_same_column_is_told_apart(bea: Student) -> None:
     """Documents have many words in common: `{"method": "GET"}`."""
     hers = {"method": "Through the harbour", "to": "https://bea.example/hook"}
@@ -173,7 +181,7 @@ def test_what_somebody_else_is_known_by_is_theirs_also_where_a_row_of_the_person
     assert shared["websubmit_lecture.label"] == [str(lecture.pk)]
     assert "websubmit_user.email" in shared
     ran = typed("edna_audit", "--principal", EMAIL, "--disguise", DELETE)
-    assert "or is known by it, so it may be theirs" in ran.out
+    assert "it may be somebody else’s, who has the same or is known by it" in ran.out
     assert_nothing_left_of(bea.user, DELETE, ignore=["websubmit_lecture"])
     assert places(search(values.given([carl]))).keys() == {
         "websubmit_user.email",
