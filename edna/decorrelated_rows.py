@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from django.core.exceptions import FieldDoesNotExist
-from django.db.models import Field, Model
+from django.db.models import Field, ManyToManyField, ManyToManyRel, Model
 from django.db.models.fields.reverse_related import ForeignObjectRel
 
 from edna import coverage, registry
@@ -75,7 +75,9 @@ def _owning(model: type[Model], owner: str) -> Any:
             hop = here._meta.get_field(name)
         except (FieldDoesNotExist, AttributeError):
             return None
-        if isinstance(hop, ForeignObjectRel):
+        if isinstance(hop, ManyToManyField | ManyToManyRel):
+            link = _in_between(hop)
+        elif isinstance(hop, ForeignObjectRel):
             link = (_concrete(hop.related_model), hop.field.name)
         elif isinstance(hop, Field):
             link = (_concrete(hop.model), hop.name)
@@ -83,6 +85,14 @@ def _owning(model: type[Model], owner: str) -> Any:
             return None
         here = hop.related_model
     return link
+
+
+def _in_between(hop: Any) -> _Link:
+    """The foreign key of the table in between that leads on."""
+    field = hop if isinstance(hop, ManyToManyField) else hop.field
+    return _concrete(
+        field.remote_field.through
+    ), field.m2m_reverse_field_name() if hop is field else field.m2m_field_name()
 
 
 def _concrete(model: Any) -> Any:

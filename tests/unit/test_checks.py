@@ -965,6 +965,27 @@ def test_what_another_disguise_gives_away_is_found_with_the_key_alone(run: Run, 
         assert "W124" not in ids(run(spec(*PINS, **attributes)))
 
 
+@pytest.mark.parametrize(
+    ("owner", "given"),
+    [
+        ("readers", Decorrelate(Letter.readers.through, "person")),
+        ("author__letters_read__readers", Decorrelate(Letter.readers.through, "person")),
+        ("readers", Decorrelate(Letter, "author")),
+    ],
+)
+def test_what_a_table_in_between_gave_away_is_found_with_the_key_alone(
+    run: Run, owner: str, given: Decorrelate
+) -> None:
+    """Whom a letter names by it, the letter itself does not tell."""
+    other = type("Other", (Disguise,), {"name": "checks.other", "transformations": [given], "applies_to": "staff"})
+    told = [
+        each
+        for each in run(Nobody, spec(Modify(Letter, owner=owner, set={"text": ""})), other)
+        if each.id == "edna.W124"
+    ]
+    assert ["checks_app.Letter" in each.msg for each in told] == [True] * (given.model is not Letter)
+
+
 def test_what_sets_apart_in_a_short_column_is_said_as_it_is(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a string that is too short, that values may meet; of a column, what fits. Names need less room."""
     told = message(run(spec(Modify(Post, "author", {"slug": placeholders.random_string(length=16)}))), "E301")
