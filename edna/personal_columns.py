@@ -169,6 +169,11 @@ def way_to_a_person(model: type[Model]) -> str | None:
     return None
 
 
+def relations_to_people(model: type[Model]) -> list[Any]:
+    """Its many-to-many relations to principals: whoever speaks in a talk."""
+    return [each for each in model._meta.local_many_to_many if _is_principal(each.related_model)]
+
+
 def tables() -> Iterator[type[Model]]:
     """Every table that a model of the site stands for, hidden ones too; none of edna's own."""
     for model in apps.get_models(include_auto_created=True):
@@ -215,7 +220,7 @@ def _is_text(field: Field[Any, Any]) -> bool:
 
 def _is_about_people(model: type[Model]) -> bool:
     """Its rows lead to somebody, or say by themselves who it is, as a list of subscribers does."""
-    return way_to_a_person(model) is not None or _holds_addresses(model)
+    return way_to_a_person(model) is not None or bool(relations_to_people(model)) or _holds_addresses(model)
 
 
 def _each_row_is_a_person(model: type[Model]) -> bool:

@@ -81,6 +81,8 @@ def _why(model: type[Model], treated: list[tuple[Treatment, Column]]) -> str:
     if reasons:
         return "; ".join(f"{why} ({', '.join(names)})" for why, names in reasons.items())
     way = personal_columns.way_to_a_person(model)
+    if way is None and (relations := personal_columns.relations_to_people(model)):
+        return f"no disguise says anything of this table; its people are {', '.join(each.name for each in relations)}"
     if way is None:
         return "no foreign key leads from this table to a person"
     return "no disguise says anything of this table" + (f"; its person is {way}" if way else "")

@@ -318,10 +318,8 @@ def beside(draft: Draft) -> dict[type[Model], tuple[list[str], list[str]]]:
     removed = {step.model for step in draft.steps if isinstance(step, Remove)}
     for model in personal_columns.tables():
         told = [each.name for each in model._meta.concrete_fields if personal_columns.may_name(each)]
-        relations: list[Any] = [*model._meta.local_many_to_many] if told and model not in removed else []
-        for relation in relations:
-            people = is_of_principals(relation.related_model, draft.principals)
-            if people and relation.remote_field.through in removed:
+        for relation in personal_columns.relations_to_people(model) if told and model not in removed else ():
+            if relation.remote_field.through in removed:
                 found.setdefault(model, ([], told))[0].append(relation.name)
     return found
 

@@ -99,6 +99,16 @@ def test_what_tells_about_somebody_does_so_where_the_table_leads_to_a_person(
     assert looks(model, name, field) is expected
 
 
+def test_a_table_in_between_leads_to_people_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a talk of several speakers says may be about them."""
+    monkeypatch.setattr(
+        Lecture._meta, "local_many_to_many", [models.ManyToManyField(User), models.ManyToManyField(Group)]
+    )
+    assert looks(Lecture, "notes", models.TextField()) is Looks.TEXT
+    assert looks(Lecture, "name", text()) is None
+    assert len(personal_columns.relations_to_people(Lecture)) == 1
+
+
 def test_a_column_that_is_named_after_the_reference_beside_it_is_about_the_same_person() -> None:
     assert looks(Group, "granted_by_name", text(), link="granted_by") is Looks.NAME
 
