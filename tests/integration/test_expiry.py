@@ -291,6 +291,17 @@ def test_a_bag_that_is_missing_before_its_day_is_still_damage(bea: Student) -> N
 
 
 @pytest.mark.once
+def test_a_bag_that_was_changed_is_damage_after_its_day_too(bea: Student, clock: Any) -> None:
+    """What is due may be missing. Whatever else is wrong with it, somebody did."""
+    receipt = bea.disguise(ANONYMISE_LECTURE, lecture=lecture(1))
+    changed = Bag.objects.get(index=receipt.locator.index(BagKind.SPEAKS_FOR, 0))
+    changed.sealed = changed.sealed[:-1] + bytes([changed.sealed[-1] ^ 1])
+    changed.save()
+    clock(12)
+    assert outcome_of(bea, receipt) == "BagCorrupt"
+
+
+@pytest.mark.once
 @pytest.mark.parametrize("gone", [0, 2, 4])
 def test_a_chunk_of_a_large_disguise_has_expired(bea: Student, gone: int) -> None:
     """The others come back, and those of them that need what is gone are held."""
