@@ -89,7 +89,7 @@ class ConferenceAnonymised(Disguiser):
         until = time.monotonic() + PATIENCE_SECONDS
         while time.monotonic() < until:
             (found,) = json.loads(self.get(address, name="progress of the job", kind=AROUND).text)["jobs"]
-            if not found["version"].startswith("running"):
+            if not found["version"].startswith(("running", "waiting")):
                 return found
             gevent.sleep(0.5)
         raise Unexpected("the job has not come to its end")

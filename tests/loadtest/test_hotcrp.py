@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import random
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
@@ -219,3 +221,19 @@ class TestConference:
         told = load(broken, tmp_path, CONFERENCE, users=0, seconds=1)
         # Nobody plays a normal user, so the conference is anonymised alone.
         assert "the conference is still closed when everybody is back" in told["wrong"]
+
+
+WATCHED = """
+from types import SimpleNamespace
+from loadtest import hotcrp_conference as conference
+conference.gevent = SimpleNamespace(sleep=lambda seconds: None)
+looks = iter(("waiting for a worker 0", "running 0", "waiting for a worker 0", "finished 0"))
+watcher = object.__new__(conference.ConferenceAnonymised)
+watcher.get = lambda *_, **__: SimpleNamespace(text='{"jobs": [{"version": "%s"}]}' % next(looks))
+print(watcher._watched("/")["version"])
+"""
+
+
+def test_a_job_for_which_no_worker_is_free_yet_has_not_ended() -> None:
+    done = subprocess.run([sys.executable, "-c", WATCHED], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "finished 0"
