@@ -5,16 +5,18 @@ from __future__ import annotations
 import random
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
 
 import pytest
-from django.db import IntegrityError, OperationalError, connection, connections
+from django.db import IntegrityError, OperationalError, connection, connections, transaction
 
 import edna
 from apps.websubmit.models import Answer, Question, User
-from edna import errors
+from edna import errors, placeholders
 from edna.testing import Person, application_dump
 from tests.faults.operations import DEEP, everything_comes_back, letters
+from tests.installed import registering
 from tests.support import ANONYMISE_ALL, Student, answer_everything, edna_dump, enrol, make_course
 from tests.waiting import WAIT_SECONDS, at_once, until_waiting
 
@@ -44,6 +46,28 @@ def test_different_people_leave_at_once_and_return_at_once(students: list[Studen
         assert all(outcome.complete for outcome in outcomes), outcomes
         assert application_dump() == before
         assert edna_dump() == tables
+
+
+class Masked(edna.Disguise):
+    name = "test.masked"
+    transformations = [edna.Modify(Answer, owner="author", set={"text": placeholders.constant("-")})]
+
+
+@pytest.mark.only_on("postgresql")
+def test_who_refers_to_a_row_that_gets_its_values_back_waits_for_nobody(students: list[Student]) -> None:
+    """For a foreign key PostgreSQL locks the key of the other row alone. If a reveal locked more than an UPDATE does, two who give back
+    rows, and insert some that refer to the other's, would wait for each other."""
+    bea, answers = students[0], list(Answer.objects.values_list("pk", flat=True))
+    with registering(Masked):
+        receipt = bea.disguise(Masked.name)
+        with transaction.atomic():
+            assert bea.reveal(receipt).complete
+            with closing(connection.copy()) as other, other.cursor() as cursor:
+                cursor.execute("SET lock_timeout = '1s'")
+                cursor.execute("SELECT 1 FROM websubmit_answer WHERE id = ANY(%s) FOR KEY SHARE", [answers])
+                assert len(cursor.fetchall()) == len(answers)
+                with pytest.raises(OperationalError, match="lock timeout"):  # who would change one, waits
+                    cursor.execute("UPDATE websubmit_answer SET text = 'mine' WHERE id = ANY(%s)", [answers])
 
 
 def test_one_person_leaves_twice_at_once(students: list[Student]) -> None:

@@ -35,9 +35,15 @@ _MOST_MENTIONS: Final = 100_000
 # Rows
 
 
-def read(table: Table, names: Sequence[str], keys: Sequence[Row], *, lock: bool, using: str) -> list[Row]:
-    """The named columns of the rows with these primary keys, in key order."""
-    return _read(table, names, table.key, keys, lock=lock, using=using)
+def read(
+    table: Table, names: Sequence[str], keys: Sequence[Row], *, lock: bool, keys_stay: bool = False, using: str
+) -> list[Row]:
+    """The named columns of the rows with these primary keys, in key order.
+
+    With ``keys_stay``, whoever locks them changes nothing that others may refer to, and deletes none: on PostgreSQL, who adds a row that
+    refers to one does not wait then.
+    """
+    return _read(table, names, table.key, keys, lock=lock, keys_stay=keys_stay, using=using)
 
 
 def read_where(
@@ -63,12 +69,15 @@ def _read(
     wanted: Sequence[Row],
     *,
     lock: bool,
+    keys_stay: bool = False,
     using: str,
     also: tuple[str, Any] | None = None,
 ) -> list[Row]:
     connection = connection_of(using)
     lock = lock and connection.features.has_select_for_update
-    begin, end = _around_condition(table, tuple(names), tuple(match), connection.vendor, using, lock=lock)
+    keys_stay = keys_stay and connection.features.has_select_for_no_key_update
+    how = "" if not lock else " FOR NO KEY UPDATE" if keys_stay else " FOR UPDATE"
+    begin, end = _around_condition(table, tuple(names), tuple(match), connection.vendor, using, lock=how)
     rows: list[Row] = []
     for packet in packets(wanted, connection, other_parameters=1 if also else 0):
         condition, params = among(match, packet, connection)
@@ -84,7 +93,7 @@ def _read(
 
 @functools.lru_cache(maxsize=1024)
 def _around_condition(
-    table: Table, names: Sequence[str], match: Sequence[Field[Any, Any]], vendor: str, using: str, *, lock: bool
+    table: Table, names: Sequence[str], match: Sequence[Field[Any, Any]], vendor: str, using: str, *, lock: str
 ) -> tuple[str, str]:
     """What stands before and after the condition in a statement of `_read`; for each ``vendor``, of which a test may have several."""
     connection = connection_of(using)
@@ -92,7 +101,7 @@ def _around_condition(
     columns = ", ".join(table.quoted(names, quote))
     order = ", ".join([quote(field.column) for field in table.key])
     begin = f"SELECT {columns} FROM {along_index(table, match, connection)} WHERE "
-    return begin, f" ORDER BY {order}" + (" FOR UPDATE" if lock else "")
+    return begin, f" ORDER BY {order}{lock}"
 
 
 def read_from(table: Table, names: Sequence[str], column: str, least: Any, *, using: str) -> list[Row]:

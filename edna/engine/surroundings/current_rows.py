@@ -14,6 +14,7 @@ from edna.db import rows as raw
 from edna.db.rows import Row, Table
 from edna.engine.forwarding.walk import table_by_label
 from edna.engine.graph.order import deletion_order
+from edna.engine.graph.uniqueness import columns_that_must_be_unique
 from edna.records.diff import Changed, RowBatch
 
 
@@ -53,10 +54,16 @@ class CurrentRows:
             self._with_keys.add(table.label)
         self._known[table.label] = {
             row[:width]: dict(zip(names, row[width:], strict=True))
-            for row in raw.read(
-                table, (*table.key_names, *names), list(dict.fromkeys(keys)), lock=self.lock, using=using
-            )
+            for row in self._locked(table, (*table.key_names, *names), list(dict.fromkeys(keys)), names, using=using)
         }
+
+    def _locked(
+        self, table: Table, read: Sequence[str], keys: Sequence[Row], changed: Sequence[str], *, using: str
+    ) -> list[Row]:
+        """What is read of the rows, of which these columns change. As an UPDATE of them would lock: whoever refers to a row needs its keys
+        alone, and with a stronger lock, two who give back rows and insert some that refer to the other's would wait for each other."""
+        keys_stay = {*table.key_names, *columns_that_must_be_unique(table)}.isdisjoint(changed)
+        return raw.read(table, read, keys, lock=self.lock, keys_stay=keys_stay, using=using)
 
     def read(self, batch: RowBatch, table: Table, keys: Sequence[Row], *, using: str) -> dict[Row, Row]:
         """What stands in the columns of the batch, by key; rows that are not there are left out."""
@@ -65,7 +72,7 @@ class CurrentRows:
             return {key: tuple(map(known[key].__getitem__, batch.columns)) for key in keys}
         except KeyError:
             pass  # one was not there, or without some of these columns
-        found = raw.read(table, (*batch.key, *batch.columns), keys, lock=self.lock, using=using)
+        found = self._locked(table, (*batch.key, *batch.columns), keys, batch.columns, using=using)
         there = {row[: len(batch.key)]: row[len(batch.key) :] for row in found}
         return there | self._supposed(batch, keys)
 
