@@ -141,6 +141,47 @@ def test_for_everybody_each_name_of_a_text_goes_and_comes_back_with_its_own(
     assert edna_dump() | audited == tables | audited
 
 
+@pytest.mark.once
+@pytest.mark.parametrize("order", list(permutations(range(2))))
+@pytest.mark.parametrize("turned", [False, True])
+def test_who_left_in_one_moment_with_another_waits_for_them(
+    people: list[Person], order: tuple[int, int], turned: bool
+) -> None:
+    """What the other one took out lies over the own change, and was changed by nobody who is there."""
+
+    class Leave(Disguise):
+        name = "papers.leave-both"
+        transformations = [
+            Modify(
+                Folder,
+                owner=["keeper", "last_paper__author"] if turned else ["last_paper__author", "keeper"],
+                set={"summary": BY_NAME},
+            ),
+            Decorrelate(Folder, owner="keeper"),
+            Decorrelate(Paper, owner="author"),
+            Remove(Pen, owner="writer"),
+            Remove(Mention, owner="writer"),
+            Remove(Writer),
+        ]
+
+    bea, carl = people
+    Folder.objects.filter(last_paper__author=bea.user.pk).update(keeper=carl.user.pk)
+    before, tables = application_dump(), edna_dump()
+    audited: dict[str, Any] = dict.fromkeys(AUDIT_TABLES)
+    with registering(Leave, Nobody):
+        edna.disguise_all("papers.leave-both")
+        assert said()[0][1] == "By ? and ?."
+        first, last = (people[number] for number in order)
+        outcome = first.reveal(first.history()[0].receipt)
+        assert {held.reason for held in outcome.held} <= {Reason.OWNER_AWAY}
+        assert last.reveal(last.history()[0].receipt).complete
+        assert application_dump() == before
+        for person in people:
+            person.reveal_everything()
+    assert application_dump() == before
+    assert edna_dump() | audited == tables | audited
+
+
 class Nobody(Pseudoprincipal):
     model = Writer
     values = {"name": placeholders.random_string()}

@@ -45,7 +45,7 @@ def note_owners(steps: Sequence[PlannedStep], scope: Scope) -> None:
     named_anywhere = {value for _, _, rows in found for row in rows.values() for whom in row for value in each_of(whom)}
     entries = own | _entries(scope, named_anywhere, own)
     told: dict[int, Entry] = {}
-    over = _changes_after(found)
+    over, under = _changes_after(found), _changes_after(found[::-1])
     for step, paths, rows in found:
         targets = dict(zip(step.primary_keys(), step.targets, strict=True))
         for key, values in rows.items():
@@ -58,8 +58,12 @@ def note_owners(steps: Sequence[PlannedStep], scope: Scope) -> None:
                 target = scope.owners.get(str(entry.reference))
                 mine = target == targets[key]
                 on_top = any(each.columns_of(key, target).issuperset(columns) for each in over[id(step)])
+                # Whoever leaves in the same moment, and has a change beneath, knows of none that came later.
+                beneath = any(not each.columns_of(key, target).isdisjoint(columns) for each in under[id(step)])
                 told_of_it = (
-                    bool(columns) and not mine and _may_have_it_under_a_disguise(scope.disguise, step, path, entry)
+                    bool(columns)
+                    and not mine
+                    and (beneath or _may_have_it_under_a_disguise(scope.disguise, step, path, entry))
                 )
                 if told_of_it:
                     told[entry.id] = entry
@@ -88,7 +92,7 @@ class _RowChanges:
 
 
 def _changes_after(found: Sequence[tuple[PlannedStep, Paths, Any]]) -> dict[int, list[_RowChanges]]:
-    """By the identity of each step that changes rows, those after it that change rows of the same table."""
+    """By the identity of each step that changes rows, those after it, in this order, that change rows of the same table."""
     over: dict[int, list[_RowChanges]] = {}
     seen: dict[Table, list[_RowChanges]] = {}
     for step, _, _ in reversed(found):
