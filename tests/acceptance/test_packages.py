@@ -68,6 +68,15 @@ INSTALLED_APPS += [f"wiki.plugins.{name}" for name in ("attachments", "notificat
 TEMPLATES[0]["OPTIONS"]["context_processors"] += ["sekizai.context_processors.sekizai"]
 MEDIA_ROOT, ROOT_URLCONF = BASE_DIR / "media", "encyclopedia"
 """
+CONFERENCE = """
+import os
+os.environ |= {"PRETALX_DATA_DIR": str(BASE_DIR), "PRETALX_NO_INITIAL_LOG": "1"}
+from pretalx.settings import *
+INSTALLED_APPS += ["edna", "privacy"]
+LOGGING["handlers"]["console"] = LOGGING["handlers"]["null"]
+RANDOM_KEYS = {"PSEUDOPRINCIPAL_KEYS": "random"}
+"""
+ENDING_AT_THE_CONFERENCE = {"event.Team_members": 1, "event.Team": 1, "event.TeamInvite": 1}  # rights
 CLUB = """
 INSTALLED_APPS += ["django.contrib.sites", "cms", "menus", "treebeard", "sekizai", "djangocms_versioning", "postman", "organizations"]
 INSTALLED_APPS += ["allauth", *(f"allauth.{name}" for name in ("account", "socialaccount", "mfa", "usersessions"))]
@@ -103,6 +112,7 @@ def project(tmp_path: Path) -> Iterator[Callable[[str], newcomer.Project]]:
         ("shop", "LeaveShop", SHOP, {}),
         ("board", "LeaveBoard", BOARD, {"forum_permission.UserForumPermission": 1}),  # rights, which end
         ("encyclopedia", "LeaveWiki", ENCYCLOPEDIA, {}),
+        ("conference", "LeaveConference", CONFERENCE, ENDING_AT_THE_CONFERENCE),
     ],
 )
 def test_everybody_leaves_and_returns_in_each_order(

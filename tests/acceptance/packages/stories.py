@@ -42,12 +42,12 @@ def rows() -> dict[str, str]:
 def told(disguise: str, people: Sequence[Any], keys: Sequence[Any]) -> Mapping[str, int]:
     """How often a table differed after all were out and all were back, of how many stories; who is away is named nowhere."""
     orders = list(itertools.permutations(range(len(people))))
-    names = [person.username for person in people]
+    names, accounts = [str(person) for person in people], [person.pk for person in people]
     differing: dict[str, int] = {"stories": 0}
     for out, back in itertools.product(orders, orders):
         before, receipts = rows(), {}
         for number in out:
-            receipts[number] = edna.disguise(disguise, User.objects.get(username=names[number]))
+            receipts[number] = edna.disguise(disguise, type(people[number]).objects.get(pk=accounts[number]))
             assert not [names[each] for each in receipts if names[each] in str(rows())], (out, back)
         waiting = [*back, *back]  # where rows of two refer to each other, who returned early reveals once more
         for place, number in enumerate(waiting):
