@@ -49,6 +49,8 @@ class PersonFileCommand(EdnaCommand):
             self.print_json({"file": options["output"], **made.counts})
             return
         self.stdout.write(f"{options['output']} has {made.holds}")
+        if where := shards.in_words(unlocked.using):
+            self.say(f"The person was found{where}.")
         if made.warning:
             self.say(made.warning)
 

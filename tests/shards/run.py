@@ -830,6 +830,10 @@ def what_a_command_says_of_somebody_names_the_database() -> None:
     file.write_text(key.expose_text())
     given = ["--principal", "eve", "--yes", "--database", "south"]
     receipt = manage("edna_disguise", "club.veil", *given, operator="olga").strip()
+    told, keys = io.StringIO(), ["--secret-key-file", str(file)]
+    written = str(settings.SCRATCH / "eve.json")
+    call_command("edna_export_person", "--output", written, *keys, operator="olga", stdout=io.StringIO(), stderr=told)
+    assert "found in the database 'south'" in told.getvalue()
     printed = manage("edna_erase", receipt, "--secret-key-file", str(file), "--yes", operator="olga")
     assert "Destroyed for good in the database 'south':" in printed
 
