@@ -287,6 +287,15 @@ def stays_absent(stuck: Stuck, progress: Progress) -> None:
         note_absent(stuck.batch, progress)
 
 
+def note_taken(given_up: Rows, progress: Progress) -> None:
+    """Nothing goes to a row that has the key of one that was given up."""
+    for (label, pk), why in given_up.items():
+        table = table_by_label(label)
+        if table is not None and any(reason is Reason.ROW_EXISTS for reason, _ in why):
+            for name, value in zip(table.key_names, pk if isinstance(pk, tuple) else (pk,), strict=True):
+                progress.absent.setdefault((table.model, name), set()).add(value)
+
+
 def note_absent(batch: RowBatch, progress: Progress, *, done: Sequence[Row] = ()) -> None:
     """The keys of removed rows that did not come back, all but those that are ``done``: who has one of them now is another row."""
     table = table_by_label(batch.model)

@@ -117,6 +117,7 @@ def drop_rows(reveal: Reveal) -> None:
     bags, rows = shared_rows.given_up(reveal)
     reveal.progress.given_up = rows
     reveal.progress.accepted = acceptance.give_up(bags, rows, reveal.outcome)
+    progress.note_taken(reveal.given_up, reveal.progress)
 
 
 def make_again(reveal: Reveal) -> None:
