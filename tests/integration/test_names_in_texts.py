@@ -280,6 +280,36 @@ def test_for_everybody_each_who_is_named_along_one_path_loses_the_name(
 
 
 @pytest.mark.once
+@pytest.mark.parametrize("back", list(permutations(range(3))))
+def test_what_waits_for_somebody_who_is_away_was_changed_by_nobody(
+    mentioned: list[Person], back: tuple[int, ...]
+) -> None:
+    """Who came back before, and has to wait, has a change that still lies over the own one: that cannot be given up by mistake."""
+
+    class Kept(Disguise):
+        name = "papers.kept-by-nobody"
+        transformations = [
+            Modify(Folder, owner=["keeper", "mentions__writer"], set={"summary": BY_NAME}),
+            Decorrelate(Folder, owner="keeper"),
+            *MentionedByNobody.transformations[1:],
+        ]
+
+    names, dora = ["Bea", "Carl", "Dora"], mentioned[2]
+    Folder.objects.filter(summary__contains="Bea, Carl").update(keeper=dora.user.pk)
+    Mention.objects.filter(folder__keeper=dora.user.pk, writer=dora.user.pk).delete()
+    before, away = application_dump(), [*names]
+    with registering(Kept):
+        edna.disguise_all("papers.kept-by-nobody")
+        assert readable(away) == []
+        for number in back:
+            away.remove(names[number])
+            outcome = mentioned[number].reveal(mentioned[number].history()[0].receipt)
+            assert {held.reason for held in outcome.held} <= {Reason.OWNER_AWAY}
+            assert readable(away) == []
+        assert application_dump() == before
+
+
+@pytest.mark.once
 def test_whoever_is_named_no_more_by_what_the_site_did_keeps_nobody_waiting(mentioned: list[Person]) -> None:
     bea, carl, _ = mentioned
     receipt = bea.disguise("papers.unmentioned")

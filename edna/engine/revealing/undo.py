@@ -171,7 +171,10 @@ def _look_for_layer(
         if still is None:
             put_back(part, progress, overrides=overrides, using=using)
         else:
-            hold(progress, part, part.rows, Reason.CHANGED, still)
+            [key], [row] = part.primary_keys(), part.rows
+            others, left = progress.others, part.new(row)[part.columns.index(still)]
+            waits = others and others.waits_on_top(part.model, key, still, left=left, found=found[still])
+            hold(progress, part, part.rows, Reason.OWNER_AWAY if waits else Reason.CHANGED, still)
 
 
 def _written(

@@ -12,6 +12,7 @@ A little long: of what stays, what is gone and what was handed over the same is 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -32,6 +33,7 @@ from edna.engine.graph.references import reference_of
 from edna.engine.layers.joint_batches import JointBatch
 from edna.engine.layers.owners import Need, Needs, layers_of_others, needs_of
 from edna.engine.planning.owners import each_of, people, tables_in_common, takes_off, takes_out, values_along, values_of
+from edna.engine.surroundings.current_rows import same_values
 from edna.records.diff import Modified, Removed, RowBatch
 from edna.spec import Remove
 from edna.store import Entry
@@ -174,6 +176,32 @@ class Others:
             and not each.columns.isdisjoint(batch.columns)
             for key in each.keys
         }.intersection(batch.primary_keys())
+
+    def waits_on_top(self, model: str, key: Row, name: str, *, left: Any, found: Any) -> bool:
+        """Whether changes that other owners have handed over, and that still wait, have made what is ``found`` in the column of what
+        was ``left`` there."""
+        changes = [
+            (batch.old(row)[place], batch.new(row)[place])
+            for batch, row in self._handed_changes.get((model, key), ())
+            for place in [batch.columns.index(name) if name in batch.columns else None]
+            if place is not None
+        ]
+        while not same_values([left], [found]):
+            over = next((change for change in changes if same_values([change[0]], [left])), None)
+            if over is None:
+                return False
+            changes.remove(over)
+            left = over[1]
+        return True
+
+    @functools.cached_property
+    def _handed_changes(self) -> Mapping[tuple[str, Row], Sequence[tuple[Modified, Sequence[Any]]]]:
+        """By row; what comes off before the own changes has come off by now."""
+        found: dict[tuple[str, Row], list[tuple[Modified, Sequence[Any]]]] = {}
+        for batch in (each for opened in self.handed for each in opened.diffs if isinstance(each, Modified)):
+            for key, row in zip(batch.primary_keys(), batch.rows, strict=True):
+                found.setdefault((batch.model, key), []).append((batch, row))
+        return found
 
     def away_from_removed(self, batch: Removed, *, of: JointBatch[Removed] | None = None) -> list[Sequence[Any]]:
         """Removed rows whose other owners have left since: as far as what the row refers to is there, and tells."""
