@@ -670,3 +670,26 @@ def test_what_tells_of_another_owner_counts_where_nobody_can_read_it_any_more(pe
 
         assert note.pk in {int(held.pk) for held in outcome.held if held.reason is edna.Reason.OWNER_AWAY}
         assert office.Note.objects.get(pk=note.pk).text == "[gone]"
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("made", [specs.staying, specs.leaving])
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)], ids=["first-leaves-first", "second-leaves-first"])
+def test_of_what_one_step_changes_the_own_column_does_not_wait_for_who_has_the_other_in_common(
+    people: list[Person], order: Sequence[int], made: Any
+) -> None:
+    disguise = made(
+        "drafts-of-two",
+        Modify(office.Draft, owner="first", set={"text": "gone", "third": None}),
+        Modify(office.Draft, owner="second", set={"text": "gone"}),
+    )
+    ann, bob, cat = people
+    (before,) = office.Draft.objects.filter(first=ann.user, second=bob.user).values()
+    draft = office.Draft.objects.filter(pk=before["id"])
+    with registering(disguise):
+        receipts = {number: people[number].disguise(disguise.name) for number in order}
+        ann.reveal(receipts[0])
+        (now,) = draft.values()
+        assert (now["text"], now["third_id"]) == ("gone", cat.user.pk)
+        bob.reveal(receipts[1])
+        assert draft.values().get() == before

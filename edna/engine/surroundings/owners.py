@@ -89,7 +89,8 @@ class Others:
         return bool(self.needs or self._layers or self.handed or self._unseen)
 
     def common_columns(self, batch: Modified) -> set[str]:
-        """Those columns of a change that go with whoever leaves first, as far as the revealed bag or another's disguise says."""
+        """Those columns of a change that go with whoever leaves first, as far as the revealed bag or another's disguise says. What goes with
+        those alone who reveal now waits for nobody."""
         if batch.model in self._unseen:
             return {*batch.columns}
         needed = {
@@ -97,6 +98,7 @@ class Others:
             for (label, _), needs in self.needs.items()
             if label == batch.model
             for need in needs
+            if need.public_key not in self.mine
             for name in need.columns
         }
         return needed.union(*(each.columns for each in self._strangers if each.model == batch.model)) & {*batch.columns}
