@@ -89,8 +89,10 @@ class Others:
         return bool(self.needs or self._layers or self.handed or self._unseen)
 
     def common_columns(self, batch: Modified) -> set[str]:
-        """Those columns of a change that go with whoever leaves first, as far as the revealed bag or another's disguise says. What goes with
-        those alone who reveal now waits for nobody."""
+        """Those columns of a change that go with whoever leaves first, as far as the revealed bag or another's disguise says.
+
+        What goes with those alone who reveal now waits for nobody.
+        """
         if batch.model in self._unseen:
             return {*batch.columns}
         needed = {
