@@ -1037,3 +1037,22 @@ def test_what_lies_below_what_was_accepted_is_accepted_in_the_end(zoo: Any) -> N
     story.reveal_one(person, story.history(person)[-1])
     assert story.accepted == 1
     story.teardown()
+
+
+class ToldOfMessages(Told, Verdicts):
+    pass
+
+
+def test_of_two_changes_that_were_made_when_all_had_left_the_later_changed_nothing(zoo: Any) -> None:  # noqa: F811
+    """What waits is the earlier one, and the later receipt has nothing to wait for. The model took now one, now the other."""
+    with unregistered(*ToldOfMessages.without):
+        story = ToldOfMessages()
+        first, second = story.inhabitants.values()
+        people = {"author_id": first.pk, "recipient_id": second.pk}
+        story.create(court.Message, {"id": 1000, **people, "text": "needle"})
+        for person, cls in ((first, court_specs.Mask), (second, court_specs.Mask), (first, court_specs.Fade)):
+            story.disguise_one(person, cls, {}, with_key=True)
+        story.disguise_one(first, court_specs.Fade, {}, with_key=True)
+        story.overwrite(None)
+        story.reveal_one(second, story.history(second)[0])
+        story.teardown()

@@ -801,7 +801,7 @@ class Oracle:
             for row in back:
                 row.gone = None
             pending -= back
-            done = {each for each in layers if self._take_away(person, *each, after)}
+            done = {each for each in self._newest_first(layers) if self._take_away(person, *each, after)}
             layers -= done
             if not back and not done:
                 break
@@ -853,6 +853,11 @@ class Oracle:
         self._hand_over({row for row, _ in held}, pending, {each for each in layers if each[2] not in final})
         self._bring_back(after)
         return held, deferred
+
+    def _newest_first(self, layers: set[tuple[Row, str, Layer]]) -> list[tuple[Row, str, Layer]]:
+        """From the top: what lies there and changed nothing goes, and what it lies on waits, not the other way round."""
+        place = {row: number for number, row in enumerate(self.all_rows())}
+        return sorted(layers, key=lambda each: (place[each[0]], each[1], -each[0].layers[each[1]].index(each[2])))
 
     def can_be_given_up(self, person: Any, receipt: str, row: Row, whys: Set[str]) -> bool:
         """Of a row that is held: not what others hold as well, nor what is theirs to bring back."""
