@@ -1056,3 +1056,21 @@ def test_of_two_changes_that_were_made_when_all_had_left_the_later_changed_nothi
         story.overwrite(None)
         story.reveal_one(second, story.history(second)[0])
         story.teardown()
+
+
+class ToldOfRibbons(Told, Ribbons):
+    pass
+
+
+def test_what_waited_for_another_disguise_is_handed_to_nobody(zoo: Any) -> None:  # noqa: F811
+    """It lies in the bag of that one, where nothing says whose else it is: whoever has that tries again."""
+    story = ToldOfRibbons()
+    first, second = story.inhabitants.values()
+    story.create(guild.Sign, {"id": 1000, "member_id": first.pk, "motto": "needle"})
+    story.create(guild.Ribbon, {"id": 1000, "sign_id": 1000, "giver_id": second.pk, "text": "needle"})
+    for person, cls in ((first, guild_specs.Strip), (first, guild_specs.Leave), (second, guild_specs.Leave)):
+        story.disguise_one(person, cls, {}, with_key=False)
+    # First the one that waits for the account.
+    for receipt in story.history(first):
+        story.reveal_one(first, receipt)
+    story.teardown()

@@ -832,6 +832,7 @@ class Oracle:
         # What waits for something that waits for another disguise waits for that disguise, too.
         while moved := [each for each in waiting if self._defer(person, receipt, each, said)]:
             deferred |= {each[0] for each in moved}
+            self._forget_others(person, moved)
             waiting = [each for each in waiting if each not in moved]
         held |= {(row, why) for row, why, receipts, _ in waiting if receipts == {receipt}}
         if not held:
@@ -918,6 +919,16 @@ class Oracle:
                     stack[place] = Layer(APPLICATION, set(), stack[place + 1].value if renamed else layer.value)
         if complete:
             self.outstanding[person].discard(receipt)
+
+    @staticmethod
+    def _forget_others(person: Any, moved: Iterable[Waiting]) -> None:
+        """What moves into the bag of another disguise leaves behind who else owned it."""
+        for row, _, receipts, _ in moved:
+            if row.gone is not None and receipts is row.gone.holders.get(person):
+                row.gone.others = {}
+            for _, layer in row.all_layers():
+                if receipts is layer.receipts:
+                    layer.found_by = frozenset()
 
     def _note_alone(
         self, person: Any, held: set[tuple[Row, str]], pending: set[Row], layers: set[tuple[Row, str, Layer]]
