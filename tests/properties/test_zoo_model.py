@@ -1074,3 +1074,18 @@ def test_what_waited_for_another_disguise_is_handed_to_nobody(zoo: Any) -> None:
     for receipt in story.history(first):
         story.reveal_one(first, receipt)
     story.teardown()
+
+
+def test_a_row_is_not_given_up_while_a_change_waits_that_is_others_as_well(zoo: Any) -> None:  # noqa: F811
+    with unregistered(*ToldOfMessages.without):
+        story = ToldOfMessages()
+        first, second = story.inhabitants.values()
+        story.create(
+            court.Moderation,
+            {"id": 1000, "moderator_id": second.pk, "user_id": first.pk, "reason": "needle"},
+        )
+        for person, cls in ((first, court_specs.Veil), (second, court_specs.Veil), (second, court_specs.Depart)):
+            story.disguise_one(person, cls, {}, with_key=True)
+            story.overwrite(None)
+        story.accept_everything()
+        story.teardown()

@@ -867,6 +867,10 @@ class Oracle:
         together = row.gone is not None and row.gone.together
         if "away" in whys or (removed and together) or not (removed or mine):
             return False
+        for _, layer in row.all_layers():
+            # Of a row all or nothing, and what was changed when all had left is others' as well.
+            if layer.left and (receipt in layer.left.held_under or receipt in layer.left.holders.get(person, ())):
+                return False
         # What others have written over stays so, whoever comes back.
         others = {other for layer in mine for other in layer.others} if whys - {"changed"} else set()
         if removed:
