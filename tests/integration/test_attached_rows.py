@@ -130,6 +130,92 @@ def test_one_to_which_nothing_refers_waits_as_well(bea: Person) -> None:
     assert (application_dump(), edna_dump()) == (before, tables)
 
 
+# Who waits for a chunk
+
+
+class ColoursAndNames(Disguise):
+    """Her wares are given away with an earlier chunk than her own stall; nobody's stalls stay."""
+
+    name = "fair.colours-and-names"
+    transformations = [
+        Decorrelate(Ware, owner="maker"),
+        Remove(Stall, owner="trader", where=~Q(colour="grey")),
+        Remove(Visit, owner="stall__trader"),
+        Remove(Remark, owner="visit__stall__trader"),
+    ]
+
+
+class ColoursAndWares(Disguise):
+    """They go with it."""
+
+    name = "fair.colours-and-wares"
+    transformations = [Remove(Ware, owner="maker"), *ColoursAndNames.transformations[1:]]
+
+
+@pytest.mark.parametrize("between", [0, 1])
+def test_nobody_goes_with_a_chunk_while_somebody_in_an_earlier_one_stands_for_them(
+    bea: Person, carl: Person, between: int
+) -> None:
+    """What had come to the one waited for the other, who was gone, for ever; also where the one stood for somebody ``between`` before."""
+    with registering(ColoursAndNames), cut_into_chunks(1):
+        before, tables = application_dump(), edna_dump()
+        receipts, nobodies = [bea.disguise("fair.mask")], [nobody()]
+        for name in (*["fair.mask"] * between, ColoursAndNames.name):
+            receipts.append(bea.disguise(name, with_key=True))
+            nobodies.append(nobody())
+        visits = [Visit.objects.create(stall=each.stall, visitor=carl.user) for each in nobodies]
+        ware = Ware.objects.create(maker=nobodies[-1])
+        for receipt in receipts:
+            assert bea.reveal(receipt).complete
+        assert not nobody_is_there()
+        for row in (*visits, ware):
+            row.refresh_from_db()
+        assert {*(visit.stall.trader for visit in visits), ware.maker} == {bea.user}
+        for row in (*visits, ware):
+            row.delete()
+        assert (application_dump(), edna_dump()) == (before, tables)
+
+
+@pytest.mark.parametrize("chunk", [1, 100])
+def test_nobody_waits_for_another_disguise_in_which_somebody_stands_for_them(
+    bea: Person, carl: Person, chunk: int
+) -> None:
+    with registering(ColoursAndNames):
+        masked = bea.disguise("fair.mask")
+        first = nobody()
+        again = bea.disguise("fair.mask", with_key=True)
+        visit = Visit.objects.create(stall=first.stall, visitor=carl.user)
+        with cut_into_chunks(chunk):
+            gone = bea.disguise(ColoursAndNames.name)
+        assert bea.reveal(masked).complete
+        assert Trader.objects.filter(pk=first.pk).exists()
+        assert bea.reveal(gone).complete
+        assert not Trader.objects.filter(pk=first.pk).exists()
+        visit.refresh_from_db()
+        assert visit.stall.trader == bea.user
+        assert bea.reveal(again).complete
+        assert not nobody_is_there()
+
+
+def test_nobody_goes_with_a_chunk_while_a_row_in_an_earlier_one_is_theirs(bea: Person, carl: Person) -> None:
+    with registering(ColoursAndWares), cut_into_chunks(1):
+        before, tables = application_dump(), edna_dump()
+        masked = bea.disguise("fair.mask")
+        first = nobody()
+        ware = Ware.objects.create(maker=first)
+        gone = bea.disguise(ColoursAndWares.name, with_key=True)
+        visit = Visit.objects.create(stall=first.stall, visitor=carl.user)
+        assert bea.reveal(masked).complete
+        assert bea.reveal(gone).complete
+        assert not nobody_is_there()
+        for row in (visit, ware):
+            row.refresh_from_db()
+        assert visit.stall.trader == ware.maker == bea.user
+        for row in (visit, ware):
+            row.delete()
+        assert (application_dump(), edna_dump()) == (before, tables)
+
+
 # What is said of an attached row that is to go
 
 

@@ -60,6 +60,7 @@ CHANGES: list[Callable[[Opened], None]] = [
     lambda bag: bag.add(removed()),
     lambda bag: bag.add_below(removed()),
     lambda bag: bag.add_voice(VOICE, unlisted=frozenset({b"there"})),
+    lambda bag: bag.drop_voice(VOICE),
     lambda bag: bag.exchange_voices(lambda voice: voice._replace(owner=4)),
     lambda bag: bag.forget_unlisted([b"away"]),
     lambda bag: bag.hand_over(ENTRY),

@@ -218,6 +218,10 @@ class Opened:
         self._unlisted |= unlisted.difference(self.indexes)
         self._changed = True
 
+    def drop_voice(self, voice: SpeaksFor) -> None:
+        self._speaks_for.remove(voice)
+        self._changed = True
+
     def exchange_voices(self, exchanged: Callable[[SpeaksFor], SpeaksFor]) -> None:
         for number, voice in enumerate(self._speaks_for):
             new = exchanged(voice)

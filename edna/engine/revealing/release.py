@@ -61,6 +61,7 @@ def let_go(journal: Journal, progress: Progress, *, using: str) -> LetGo:
     left = set() if went else _settle(journal, model, free, owners, aliases, attached, progress, staying, using=using)
     kept = {key: free.pop(key) for key in left if key in free}
     silent = _silenced(journal, model, kept, aliases, attached)
+    adopted += _wait_in_earlier_chunks(journal, attached, free, owners)
     moved = {bytes(voice.public_key) for opened in journal.others for voice in opened.speaks_for}
     let_go_of = {*free, *silent}
     remaining = [
@@ -188,7 +189,7 @@ def _wait_for_own(
         free.pop(key, None)
     for key, needing in list(attached.needed_where_they_go(_owners({**named_again, **free}))):
         if key in free:
-            adopted += _wait_in(needing, free.pop(key), journal, attached)
+            adopted += _wait_in(attached.first_naming(needing, [key]), free.pop(key), journal, attached)
     followed = {link: attached.following(link) for link in (*attached.links, *attached.ones)}
     people = {voice.owner for voice in free.values()}
     kept = [*attached.held.diffs, *(journal.earlier() if any(followed.values()) else ())]
@@ -203,9 +204,9 @@ def _wait_for_own(
                 places[owners[key]] for link, places in away.items() if key in followed[link] and owners[key] in places
             ]
             if bags:
-                bags += attached.bags_naming(key)
                 voice, opened, waits = free.pop(key), min(bags, key=order.__getitem__), True
                 if opened is not None:
+                    opened = attached.first_naming(opened, [key])
                     adopted += _wait_in(opened, voice, journal, attached)
                 if opened in (None, attached.held) and None in bags:
                     progress.outcome.postponed = journal.partly
@@ -218,6 +219,25 @@ def _wait_in(opened: Opened, voice: SpeaksFor, journal: Journal, attached: Attac
         return []
     opened.add_voice(voice, unlisted=journal.current.unlisted)
     return _take_over(journal, opened)
+
+
+def _wait_in_earlier_chunks(
+    journal: Journal, attached: Attached, free: Mapping[Any, SpeaksFor], owners: Mapping[Any, Any]
+) -> list[Listing]:
+    """What names those who are ``free`` is going to name others, where they stood for these: their voices are not in a later chunk."""
+    adopted: list[Listing] = []
+    followed: dict[Any, set[Any]] = {}
+    for key in free:
+        followed.setdefault(owners[key], {owners[key]}).add(key)
+    for opened in [each for each in journal.others if not each.shared]:
+        for voice in [each for each in opened.speaks_for if each.principal in followed]:
+            first = attached.first_naming(opened, followed[voice.principal], going=free)
+            if first is not opened:
+                opened.drop_voice(voice)
+                first = journal.current if first is attached.held else first
+                first.add_voice(voice, unlisted=opened.unlisted)
+                adopted += _take_over(journal, first)
+    return adopted
 
 
 def _silenced(

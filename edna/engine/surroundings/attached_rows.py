@@ -25,6 +25,7 @@ from edna.engine.layers import mentions
 from edna.engine.layers.aliases import Aliases
 from edna.engine.pseudoprincipals import companions
 from edna.engine.pseudoprincipals.companions import Known
+from edna.records.chain import chunks_of
 from edna.records.diff import Removed, RowBatch
 
 #: By the label of a model and a column there: what its values become, or which of them go.
@@ -50,7 +51,7 @@ class Attached:
         held: Opened,
         using: str,
     ) -> None:
-        self._model, self._keys, self._others = model, keys, journal.others
+        self._model, self._keys, self._journal, self._others = model, keys, journal, journal.others
         #: What stays in the revealed bag, and all bags with that.
         self.held, self.bags = held, [*journal.others, held]
         self._aliases, self._policy, self._using = aliases, policy, using
@@ -168,29 +169,34 @@ class Attached:
                         if key is not None and any(self._is_named(each, batch, row) for each in referring):
                             yield key, opened
 
-    def bags_naming(self, key: Any) -> list[Opened]:
-        """The bags, but for shared ones, whose records name what stands beside this one: once it has gone, those of earlier chunks could
-        not be rewritten any more."""
+    def first_naming(self, opened: Opened, keys: Collection[Any], *, going: Collection[Any] = ()) -> Opened:
+        """This bag, or of a disguise in chunks the first in which anything but the voices of those ``going`` names one of these, or what
+        stands beside them: once they have gone, those of earlier chunks could not be rewritten any more."""
         places = [
             (*_place(relation)[:2], known[_place(relation)[2]])
             for link, there in self._there.items()
             for whose, known in there
-            if whose == key
+            if whose in keys
             for relation in relations_to(link.model)
         ]
-        return [
-            opened
-            for opened in self.bags
-            if not opened.shared
-            and any(
-                row[position] == value
-                for label, name, value in places
-                for batch in opened.diffs
-                if batch.model == label
-                for position, _ in places_of(batch, {name})
-                for row in batch.rows
-            )
-        ]
+        for relation in relations_to(self._model):
+            label, name, _ = _place(relation)
+            places += [(label, name, value) for value in self._aliases.owners(label, name, {key: key for key in keys})]
+        for each in self._earlier_chunks(opened):
+            voices = self._journal.current.speaks_for if each is self.held else each.speaks_for
+            if any(voice.owner in keys and voice.principal not in going for voice in voices) or _has(each, places):
+                return each
+        return opened
+
+    def _earlier_chunks(self, opened: Opened) -> Iterator[Opened]:
+        """Of the disguise of which this bag is a chunk: what was opened of those before it, the first of all first."""
+        assert opened.holder is not None
+        items = self._journal.holders[opened.holder.public_key].items
+        bags = {each.locator: each for each in self.bags}
+        for first in items:
+            chain = [first.chunk(number) for number in chunks_of(first, items)]
+            if opened.locator in chain:
+                yield from (bags[each] for each in chain[: chain.index(opened.locator)] if each in bags)
 
     def _is_named(self, relation: Relation, batch: Removed, row: Sequence[Any]) -> bool:
         """Whether any sealed record names this sealed row by the relation."""
@@ -320,6 +326,18 @@ class Attached:
 def _place(relation: Relation) -> tuple[str, str, str]:
     """The label and the column that refer, and the column referred to."""
     return table_of(relation.model).label, relation.field.name, relation.field.target_field.name
+
+
+def _has(opened: Opened, places: Sequence[tuple[str, str, Any]]) -> bool:
+    """Whether a record of the bag has one of these values, by label and column."""
+    return any(
+        row[position] == value
+        for label, name, value in places
+        for batch in opened.diffs
+        if batch.model == label
+        for position, _ in places_of(batch, {name})
+        for row in batch.rows
+    )
 
 
 __all__ = ["Attached", "Values"]
