@@ -176,6 +176,40 @@ def test_nobody_goes_with_a_chunk_while_somebody_in_an_earlier_one_stands_for_th
         assert (application_dump(), edna_dump()) == (before, tables)
 
 
+class Everything(ColoursAndNames):
+    """Ledgers go as well, with the chunks in between: nobody's, too."""
+
+    name = "fair.everything"
+    transformations = [
+        *ColoursAndNames.transformations,
+        Remove(Ledger, owner="trader"),
+        Remove(Line, owner="ledger__trader"),
+    ]
+
+
+def test_nobody_goes_with_a_chunk_while_somebody_who_stands_for_them_waits_in_an_earlier_one(
+    bea: Person, carl: Person
+) -> None:
+    """The one waits for the ledger of the other, and somebody stands for the one in a chunk before that."""
+    with registering(Everything), cut_into_chunks(1):
+        before, tables = application_dump(), edna_dump()
+        receipts, nobodies = [bea.disguise("fair.mask")], [nobody()]
+        Ledger.objects.create(trader=nobodies[0], text="page")
+        for name in ("fair.mask", Everything.name):
+            receipts.append(bea.disguise(name, with_key=True))
+            nobodies.append(nobody())
+        Ledger.objects.create(trader=nobodies[1], text="page")
+        visits = [Visit.objects.create(stall=each.stall, visitor=carl.user) for each in nobodies]
+        for receipt in receipts:
+            assert bea.reveal(receipt).complete
+        assert not nobody_is_there()
+        for visit in visits:
+            visit.refresh_from_db()
+            assert visit.stall.trader == bea.user
+            visit.delete()
+        assert (application_dump(), edna_dump()) == (before, tables)
+
+
 @pytest.mark.parametrize("chunk", [1, 100])
 def test_nobody_waits_for_another_disguise_in_which_somebody_stands_for_them(
     bea: Person, carl: Person, chunk: int

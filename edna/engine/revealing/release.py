@@ -224,19 +224,28 @@ def _wait_in(opened: Opened, voice: SpeaksFor, journal: Journal, attached: Attac
 def _wait_in_earlier_chunks(
     journal: Journal, attached: Attached, free: Mapping[Any, SpeaksFor], owners: Mapping[Any, Any]
 ) -> list[Listing]:
-    """What names those who are ``free`` is going to name others, where they stood for these: their voices are not in a later chunk."""
+    """The voices of those for whom the revealed bag's stand are in no later chunk than whatever names them, or will: what names those who
+    are ``free`` names their owners once they have gone, and who waits for an earlier chunk stands for somebody there."""
     adopted: list[Listing] = []
     followed: dict[Any, set[Any]] = {}
-    for key in free:
-        followed.setdefault(owners[key], {owners[key]}).add(key)
-    for opened in [each for each in journal.others if not each.shared]:
-        for voice in [each for each in opened.speaks_for if each.principal in followed]:
-            first = attached.first_naming(opened, followed[voice.principal], going=free)
-            if first is not opened:
-                opened.drop_voice(voice)
-                first = journal.current if first is attached.held else first
-                first.add_voice(voice, unlisted=opened.unlisted)
-                adopted += _take_over(journal, first)
+    for voice in journal.current.speaks_for:
+        goes = voice.principal in free
+        owner = owners[voice.principal if goes else voice.owner] if goes or voice.owner in free else voice.owner
+        followed.setdefault(owner, {owner}).update([voice.principal] if goes else [])
+    moves = True
+    while moves:
+        moves = False
+        for opened in [each for each in journal.others if not each.shared]:
+            for voice in [each for each in opened.speaks_for if each.principal in followed]:
+                first = attached.first_naming(opened, followed[voice.principal], going=free)
+                if first is not opened:
+                    opened.drop_voice(voice)
+                    first = journal.current if first is attached.held else first
+                    if voice not in first.speaks_for:  # it may have left the revealed bag just now
+                        first.add_voice(voice, unlisted=opened.unlisted)
+                    adopted += _take_over(journal, first)
+                    followed.setdefault(voice.owner, {voice.owner})
+                    moves = True
     return adopted
 
 
