@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from edna.db.cursors import connection_of
 from edna.engine.bags import unlisted_bags
@@ -48,6 +48,8 @@ class Journal:
     blind: bool = False
     #: Opens the records of the earlier chunks, for whoever has to know what lies there: nothing of them can be rewritten.
     earlier: Callable[[], list[RowBatch]] = list
+    #: By bag, as far as it was asked for: the same is asked for many voices of one bag.
+    _before: dict[Opened, list[Locator]] = field(default_factory=dict, repr=False)
 
     @property
     def own(self) -> Holder:
@@ -60,6 +62,15 @@ class Journal:
         return PlaceholderRows.spoken_for(
             (opened.head.principal_model, opened.speaks_for) for opened in (self.current, *self.others)
         )
+
+    def chunks_before(self, opened: Opened) -> list[Locator]:
+        """Of the disguise of which this bag is a chunk, those before it, the first of all first. A shared bag is nobody's, and no chunk."""
+        if opened not in self._before:
+            items = self.holders[opened.holder.public_key].items if opened.holder else ()
+            chains = ([first.chunk(number) for number in chunks_of(first, items)] for first in items)
+            found = (chain[: chain.index(opened.locator)] for chain in chains if opened.locator in chain[1:])
+            self._before[opened] = next(found, [])
+        return self._before[opened]
 
     def holder_of(self, voice: SpeaksFor) -> Holder | None:
         return self.holders.get(bytes(voice.public_key))

@@ -25,7 +25,6 @@ from edna.engine.layers import mentions
 from edna.engine.layers.aliases import Aliases
 from edna.engine.pseudoprincipals import companions
 from edna.engine.pseudoprincipals.companions import Known
-from edna.records.chain import chunks_of
 from edna.records.diff import Removed, RowBatch
 
 #: By the label of a model and a column there: what its values become, or which of them go.
@@ -172,6 +171,9 @@ class Attached:
     def first_naming(self, opened: Opened, keys: Collection[Any], *, going: Collection[Any] = ()) -> Opened:
         """This bag, or of a disguise in chunks the first in which anything but the voices of those ``going`` names one of these, or what
         stands beside them: once they have gone, those of earlier chunks could not be rewritten any more."""
+        before = self._journal.chunks_before(opened)
+        if not before:
+            return opened
         places = [
             (*_place(relation)[:2], known[_place(relation)[2]])
             for link, there in self._there.items()
@@ -182,21 +184,12 @@ class Attached:
         for relation in relations_to(self._model):
             label, name, _ = _place(relation)
             places += [(label, name, value) for value in self._aliases.owners(label, name, {key: key for key in keys})]
-        for each in self._earlier_chunks(opened):
+        bags = {each.locator: each for each in self.bags}
+        for each in (bags[locator] for locator in before if locator in bags):
             voices = self._journal.current.speaks_for if each is self.held else each.speaks_for
             if any(voice.owner in keys and voice.principal not in going for voice in voices) or _has(each, places):
                 return each
         return opened
-
-    def _earlier_chunks(self, opened: Opened) -> Iterator[Opened]:
-        """Of the disguise of which this bag is a chunk: what was opened of those before it, the first of all first."""
-        assert opened.holder is not None
-        items = self._journal.holders[opened.holder.public_key].items
-        bags = {each.locator: each for each in self.bags}
-        for first in items:
-            chain = [first.chunk(number) for number in chunks_of(first, items)]
-            if opened.locator in chain:
-                yield from (bags[each] for each in chain[: chain.index(opened.locator)] if each in bags)
 
     def _is_named(self, relation: Relation, batch: Removed, row: Sequence[Any]) -> bool:
         """Whether any sealed record names this sealed row by the relation."""
