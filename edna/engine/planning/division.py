@@ -38,7 +38,11 @@ def divide(compiled: CompiledStep, rows: Sequence[Row], scope: Scope) -> list[Pl
     step = PlannedStep(compiled.operation, compiled.table, compiled.columns, compiled.transformation)
     if not rows:
         return [step]
-    if isinstance(compiled.transformation, Modify) and _is_for_each(compiled.transformation) and not scope.everyone:
+    if (
+        isinstance(compiled.transformation, Modify)
+        and _is_done_in_turns(compiled.transformation)
+        and not scope.everyone
+    ):
         return _for_each(step, rows, scope)
     several_owners = len(owners) > 1 and not scope.everyone
     if several_owners and isinstance(compiled.transformation, Remove):
@@ -56,7 +60,7 @@ def _once(step: PlannedStep, rows: Sequence[Row]) -> list[Row]:
     return list({key_of_row(row): row for row in reversed(rows)}.values())[::-1]
 
 
-def _is_for_each(step: Modify) -> bool:
+def _is_done_in_turns(step: Modify) -> bool:
     """Whether one path leads from a row to several people, and each of them has the row changed for themselves."""
     return len(step.owners) == 1 and not coverage.changes_once(step)
 

@@ -225,12 +225,7 @@ class Others:
                 asked, values_along(table, rows, path, self.model, using=self.using), strict=True
             ):
                 found[position, path] = value
-        also = {
-            need.reference
-            for position in asked
-            for need in needs[batch.model, keys[position]]
-            if need.among_several or is_by_value(need.path)
-        }
+        also = _to_look_for(need for position in asked for need in needs[batch.model, keys[position]])
         named = (value for there, whom in found.values() if there for value in each_of(whom))
         self._ask(standing, named, also=also)
         away = []
@@ -349,12 +344,7 @@ class Others:
         paths = tuple(dict.fromkeys(need.path for key in keys for need in needs[batch.model, key]))
         found = values_of(table, keys, paths, self.model, using=self.using)
         # Whom a value meant who is gone, no row tells any more.
-        also = {
-            need.reference
-            for key in keys
-            for need in needs[batch.model, key]
-            if need.among_several or is_by_value(need.path)
-        }
+        also = _to_look_for(need for key in keys for need in needs[batch.model, key])
         named = (value for values in found.values() for whom in values for value in each_of(whom))
         self._ask(standing, named, also=also)
         for key, values in found.items():
@@ -410,3 +400,8 @@ class Others:
             if not registry.removes_account(disguise)
             for step in disguise.steps()
         )
+
+
+def _to_look_for(needs: Iterable[Need]) -> set[str]:
+    """Those whose account is asked for although the row may not name them any more."""
+    return {need.reference for need in needs if need.among_several or is_by_value(need.path)}
