@@ -344,6 +344,7 @@ def reveal(
     whole, several = atomic or not allow_partial or unlocked.handover is not None, False
     specification = registry.find(receipt.disguise)
     policy = specification.accepts if specification is not None else {}
+    give_up = partial(rows_to_give_up, accepted=accepted, policy=policy)
 
     def forgets(outcome: Outcome) -> bool:
         return bool(outcome.accepted) and erasing.forget_given_up(unlocked)
@@ -351,31 +352,17 @@ def reveal(
     def in_one() -> tuple[Outcome, bool] | None:
         """And whether nothing is left of the person. None if it was done in chunks; then nothing is done."""
         unlocked.start_over()
-        may_hold = allow_partial or bool(accepted or policy)
         reveal_again = partial(revealing.reveal, receipt, unlocked, overrides=overrides)
-        outcome = reveal_again(allow_partial=may_hold)
+        outcome = reveal_again(allow_partial=allow_partial or bool(accepted or policy))
         if outcome is None:
             return None
-        given_up: Rows = {}
-        for attempt in itertools.count():
-            more = rows_to_give_up(outcome, accepted, policy, given_up=given_up)
-            if not more:
-                break
-            # Once more before anything is given up: what came back last may have made way for it.
-            given_up = {**given_up, **more} if attempt else {}
-            # All of the receipt's own may be done: what is held then lies in a bag of several, and is not given up.
-            with contextlib.suppress(ReceiptUnknown):
-                again = reveal_again(allow_partial=True, given_up=given_up or None)
-                assert again is not None
-                outcome.forget_held()
-                outcome.include(again)
+        _give_up_what_is_held(outcome, give_up, reveal_again)
         if not allow_partial:
             outcome.require_complete(receipt.disguise)
         return outcome, forgets(outcome)
 
     def in_chunks() -> tuple[Outcome, bool]:
         unlocked.start_over()
-        give_up = partial(rows_to_give_up, accepted=accepted, policy=policy)
         outcome = revealing_in_chunks.reveal(
             receipt, unlocked, overrides=overrides, give_up=give_up, allow_partial=allow_partial, separately=several
         )
@@ -401,3 +388,22 @@ def reveal(
         f"The database refused to take back {receipt.disguise}: somebody has just made a row that stands in the way. "
         f"{_STAYS if several else 'Nothing was changed; try again.'}"
     )
+
+
+def _give_up_what_is_held(
+    outcome: Outcome, give_up: Callable[..., Rows], reveal_again: Callable[..., Outcome | None]
+) -> None:
+    """Reveals again without the rows that ``give_up`` says, until it says none. The outcome tells of all of it."""
+    given_up: Rows = {}
+    for attempt in itertools.count():
+        more = give_up(outcome, given_up=given_up)
+        if not more:
+            return
+        # Once more before anything is given up: what came back last may have made way for it.
+        given_up = {**given_up, **more} if attempt else {}
+        # All of the receipt's own may be done: what is held then lies in a bag of several, and is not given up.
+        with contextlib.suppress(ReceiptUnknown):
+            again = reveal_again(allow_partial=True, given_up=given_up or None)
+            assert again is not None
+            outcome.forget_held()
+            outcome.include(again)

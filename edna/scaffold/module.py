@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from django.apps import apps
@@ -148,68 +148,89 @@ def _disguise(draft: Draft, class_name: str) -> str:
                 said.add(paragraph)
             lines += _exploded(written_step(step), indent=8)
     lines.append("    ]")
-    if draft.emptied:
-        lines += _comment(
-            "Nothing to write for these: their rows stay, and the reference is emptied. Decide: does what they keep say whose "
-            "they were?"
-        )
-        lines += [line for each in draft.emptied for line in _comment(what_stays(draft, each), hanging=2)]
-    if further := behind(draft):
-        lines += _comment(
-            "Decide: rows of the account refer to these, and nothing leads from there to it. They stay with what they keep. A "
-            "Modify along the way back replaces it (one_owner=True, if no two people share one)."
-        )
-        for target, (labels, told) in further.items():
-            lines += _comment(f"{target._meta.label} (by {', '.join(labels)}); keeps {', '.join(told)}", hanging=2)
-    if tied := beside(draft) if _removes_account(draft) else {}:
-        lines += _comment(
-            "Decide: a table in between ties these to people. They stay, with what they keep, and that may name whoever leaves. A Modify "
-            "along it replaces that, owner=one of the names below: it goes with the first of them who leaves, and comes back with the last."
-        )
-        for target, (names, told) in tied.items():
-            lines += _comment(f"{target._meta.label} (by {', '.join(names)}); keeps {', '.join(told)}", hanging=2)
-    if guests := without_account(draft):
-        lines += _comment(
-            "Decide: these rows may have no account, and still name somebody. If whoever has that in their account is meant, add:"
-        )
-        lines += [line for each in guests for line in _pasted(each)]
-    if served := of_others_than_who_serves(draft) if _removes_account(draft) else []:
-        lines += _comment(
-            "Decide: in these rows somebody deals with what another one has sent in, whom no key names. If whoever has "
-            "that in their account is meant, add:"
-        )
-        lines += [line for each in served for line in _pasted(each)]
-    if unowned := by_name_alone(draft) if _removes_account(draft) else []:
-        lines += _comment(
-            "Decide: no key ties these to a person, but they look as if they named people. If they do, add what stands below each; "
-            'or another step with owner=edna.by_value("column", "column of the account").'
-        )
-        lines += [line for each in unowned for line in _pasted(each)]
-    if lists := in_lists(draft) if _removes_account(draft) else []:
-        lines += _comment(
-            "Decide: several people may stand in each of these, by their addresses. If they do, add what stands below it: of a list, each "
-            "has their own element alone."
-        )
-        lines += [line for each in lists for line in _pasted(each)]
-    if given_up := acceptable(draft):
-        together = any(isinstance(step, Remove) and len(step.owners) > 1 for step in draft.steps)
-        others = (
-            " (A row that went with the last of several owners is not given up for the others.)" if together else ""
-        )
-        lines += _comment(
-            "Decide: your site may delete these rows, or what they refer to, while the person is away. What was to come back into them is "
-            f"held then, each time, until the person gives it up.{others} Of which is that meant? Then nobody is asked:"
-        )
-        lines += ["    # accepts = {"]
-        lines += [f"    #     {json.dumps(label)}: {json.dumps(reasons)}," for label, reasons in given_up.items()]
-        lines += ["    # }"]
+    for question, below in _questions(draft):
+        lines += [*_comment(question), *below]
     for message in check_disguise(draft.as_disguise())[0]:
         lines += _comment(f"Decide: {message.msg} ({message.id})")
     return "\n".join(lines) + "\n"
 
 
-def _pasted(named: Named) -> list[str]:
-    """What a table says, and the steps with the lines that import their models, to paste."""
+def _questions(draft: Draft) -> Iterator[tuple[str, list[str]]]:
+    """What only a person can decide, each with the lines below it that say of which tables."""
+    if draft.emptied:
+        below = [line for each in draft.emptied for line in _comment(what_stays(draft, each), hanging=2)]
+        yield (
+            "Nothing to write for these: their rows stay, and the reference is emptied. Decide: does what they "
+            "keep say whose they were?",
+            below,
+        )
+    if further := behind(draft):
+        yield (
+            "Decide: rows of the account refer to these, and nothing leads from there to it. They stay with what "
+            "they keep. A Modify along the way back replaces it (one_owner=True, if no two people share one).",
+            _listed(further),
+        )
+    removes = _removes_account(draft)
+    if removes and (tied := beside(draft)):
+        yield (
+            "Decide: a table in between ties these to people. They stay, with what they keep, and that may name "
+            "whoever leaves. A Modify along it replaces that, owner=one of the names below: it goes with the "
+            "first of them who leaves, and comes back with the last.",
+            _listed(tied),
+        )
+    if guests := without_account(draft):
+        yield (
+            "Decide: these rows may have no account, and still name somebody. If whoever has that in their "
+            "account is meant, add:",
+            _pasted(guests),
+        )
+    if removes and (served := of_others_than_who_serves(draft)):
+        yield (
+            "Decide: in these rows somebody deals with what another one has sent in, whom no key names. If "
+            "whoever has that in their account is meant, add:",
+            _pasted(served),
+        )
+    if removes and (unowned := by_name_alone(draft)):
+        yield (
+            "Decide: no key ties these to a person, but they look as if they named people. If they do, add what "
+            'stands below each; or another step with owner=edna.by_value("column", "column of the account").',
+            _pasted(unowned),
+        )
+    if removes and (lists := in_lists(draft)):
+        yield (
+            "Decide: several people may stand in each of these, by their addresses. If they do, add what stands "
+            "below it: of a list, each has their own element alone.",
+            _pasted(lists),
+        )
+    if given_up := acceptable(draft):
+        together = any(isinstance(step, Remove) and len(step.owners) > 1 for step in draft.steps)
+        others = (
+            " (A row that went with the last of several owners is not given up for the others.)" if together else ""
+        )
+        rows = [f"    #     {json.dumps(label)}: {json.dumps(reasons)}," for label, reasons in given_up.items()]
+        yield (
+            "Decide: your site may delete these rows, or what they refer to, while the person is away. What was "
+            f"to come back into them is held then, each time, until the person gives it up.{others} Of which is "
+            "that meant? Then nobody is asked:",
+            ["    # accepts = {", *rows, "    # }"],
+        )
+
+
+def _listed(found: Mapping[type[Model], tuple[Iterable[str], Iterable[str]]]) -> list[str]:
+    """Each table with the names that lead to it, and what it keeps."""
+    texts = [
+        f"{model._meta.label} (by {', '.join(names)}); keeps {', '.join(kept)}"
+        for model, (names, kept) in found.items()
+    ]
+    return [line for text in texts for line in _comment(text, hanging=2)]
+
+
+def _pasted(found: Iterable[Named]) -> list[str]:
+    """What each table says, and the steps with the lines that import their models, to paste."""
+    return [line for each in found for line in _one_pasted(each)]
+
+
+def _one_pasted(named: Named) -> list[str]:
     lines = _comment(f"{named.model._meta.label} ({', '.join(named.columns)})", hanging=2)
     imports: list[str] = []
     steps: list[str] = []
