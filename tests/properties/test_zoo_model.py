@@ -1089,3 +1089,39 @@ def test_a_row_is_not_given_up_while_a_change_waits_that_is_others_as_well(zoo: 
             story.overwrite(None)
         story.accept_everything()
         story.teardown()
+
+
+def test_whoever_is_named_over_another_row_is_waited_for_as_well(zoo: Any) -> None:  # noqa: F811
+    """What was handed over stays under disguise while the other's later disguise lasts: of a seal, whose owners its message names, as of
+    the message. The model had looked at the row's own columns alone."""
+    with unregistered(*ToldOfMessages.without):
+        story = ToldOfMessages()
+        first, second = story.inhabitants.values()
+        people = {"author_id": first.pk, "recipient_id": second.pk}
+        story.create(court.Message, {"id": 1000, **people, "text": "needle"})
+        story.create(court.Seal, {"id": 1000, "message_id": 1000, "text": "needle of the seal"})
+        for person, cls in (
+            (first, court_specs.Hush),
+            (second, court_specs.Hush),
+            (second, court_specs.Mask),
+            (first, court_specs.Veil),
+        ):
+            story.disguise_one(person, cls, {}, with_key=False)
+        for person in (first, second, first):
+            story.reveal_one(person, story.history(person)[0])
+        story.teardown()
+
+
+def test_what_all_had_left_lies_below_the_row_that_went_with_it(zoo: Any) -> None:  # noqa: F811
+    """One disguise empties a text, as all have left, and takes the row; each is in a bag for several. An earlier change of the text folds
+    into the later one, and is not told as a row that is missing."""
+    with unregistered(*ToldOfMessages.without):
+        story = ToldOfMessages()
+        first, second = story.inhabitants.values()
+        owners = {"first_id": first.pk, "second_id": second.pk, "third_id": first.pk}
+        story.create(court.Treaty, {"id": 1000, **owners, "number": 1, "text": "needle"})
+        story.disguise_one(first, court_specs.Mask, {}, with_key=False)
+        for cls in (court_specs.Mask, court_specs.Fade, court_specs.Mask):
+            story.disguise_everybody(cls, {})
+        story.disguise_one(second, court_specs.Withdraw, {}, with_key=True)
+        story.teardown()

@@ -89,6 +89,8 @@ class Layer:
     found_by: frozenset[tuple[Any, int]] = frozenset()
     #: Whose value it replaced, whoever has it under disguise since.
     together: frozenset[Any] = frozenset()
+    #: Where these stood: the paths to them.
+    paths: tuple[Any, ...] = ()
     #: What a reveal does with rows that name it: the policy of the relation.
     policy: str = "restore"
     #: Whoever can take it away, if all had left: whichever of them comes back first.
@@ -163,6 +165,8 @@ class Effect:
     told: frozenset[Any] = frozenset()
     #: Those of them whom it names by their own name.
     natural: frozenset[Any] = frozenset()
+    #: Where it names them.
+    paths: tuple[Any, ...] = ()
     policies: Mapping[str, str] = field(default_factory=dict)
     #: Of a modification: what its placeholders may ask for of the person's own row.
     person: Mapping[str, Any] = field(default_factory=dict)
@@ -462,6 +466,7 @@ class Oracle:
                         listed[row, target] = self.listed(element_of(step.owners), row)
                     # Others can bring back a row that goes, and see no more of it than if it had stayed.
                     change = Effect("modify", row, target, columns, on_paper=bool(going), told=told, natural=natural)
+                    change = replace(change, paths=tuple(step.owners))
                     # Where it depends on who it is, each of several is asked for.
                     each = any(placeholder.person for placeholder in columns.values())
                     meant = dict.fromkeys(who[holder] for holder in holders if holder in who) if each else [target]
@@ -669,6 +674,7 @@ class Oracle:
                     assert placeholder.name in ("constant", "null")  # nobody sees it yet
                     layer.value = placeholder.make(column_called(effect.row.model, name), None)
                 layer.told = layer.together = effect.told
+                layer.paths = effect.paths
                 layer.others = effect.natural - {person}
                 layer.found_by = self.keys_of(layer.others)
                 if left.together:
@@ -1072,14 +1078,28 @@ class Oracle:
         stack = row.layers[name]
         since = [
             over
-            for column in self.owner_columns(row.model)
-            for over in row.layers.get(column, ())[-1:]
+            for named, column in self._places_of_names(row, layer.paths)
+            for over in named.layers.get(column, ())[-1:]
             if over.person in layer.together - {layer.person} and self._when(over) > self._when(layer)
         ]
         if since and row.gone is None and self._is_handed(layer):
             return True
         above = stack[stack.index(layer) + 1 :]
         return any(each.person != person and person in each.told for each in above)
+
+    def _places_of_names(self, row: Row, paths: Iterable[Any]) -> Iterator[tuple[Row, str]]:
+        """The rows and columns that name its owners now: its own, and those at the ends of paths over other rows."""
+        for column in self.owner_columns(row.model):
+            yield row, column
+        for path in (each for each in paths if "__" in each):
+            *way, last = path.split("__")
+            at: Row | None = row
+            for name in way:
+                column: Any = at and at.model._meta.get_field(name)
+                there = self.present(column.related_model) if isinstance(column, ForeignKey) else ()
+                at = next((each for each in there if each.key == at.value(column.attname)), None)  # type: ignore[union-attr]
+            if at is not None:
+                yield at, at.model._meta.get_field(last).attname
 
     def _when(self, layer: Layer) -> int:
         return min((self.order.index(receipt) for receipt in layer.receipts), default=-1)

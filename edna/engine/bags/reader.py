@@ -169,8 +169,8 @@ def _journal(receipt: Receipt, chunk: Chunk | None, graph: KeyGraph, everything:
     damaged = everything.damaged | {opened.holder.public_key for opened in elsewhere if opened.holder}
     left = {current, *elsewhere}
     others = [opened for opened in everything.opened if opened not in left]
-    # What one disguise took out of a row lies below the row, which others have as well.
-    others.sort(key=lambda opened: (opened.head.applied_at, opened.shared))
+    # What one disguise took out of a row lies below the row, which others have as well: be it the person's alone, or of all who had left.
+    others.sort(key=lambda opened: (opened.head.applied_at, opened.shared, not opened.changed_by_all))
     if chunk is None:
         return Journal(current, others, everything.holders, damaged, blind=everything.blind)
     after = [chunk.first.chunk(number) for number in chunks_of(chunk.first, items) if number > chunk.number]
