@@ -138,7 +138,10 @@ class Council(Habitat):
         own = [row for row in motions if person is not None and row.value("proposer_id") == person.pk]
         if person is None or not own:
             return
-        branch = {pick(data, own)}
+        self.remove_below(person, {pick(data, own)})
+
+    def remove_below(self, person: Inhabitant, branch: set[Row]) -> None:
+        motions = self.oracle.present(council.Motion)
         while below := {row for row in motions if row.value("parent_id") in {each.key for each in branch}} - branch:
             branch |= below
         remarks = {
@@ -1125,3 +1128,51 @@ def test_what_all_had_left_lies_below_the_row_that_went_with_it(zoo: Any) -> Non
             story.disguise_everybody(cls, {})
         story.disguise_one(second, court_specs.Withdraw, {}, with_key=True)
         story.teardown()
+
+
+class ToldOfCouncil(Told, Council):
+    pass
+
+
+def test_what_waits_for_somebody_elses_row_alone_is_handed_to_nobody(zoo: Any) -> None:  # noqa: F811
+    """A part of a tree, below somebody else's. Its name goes into the record of its removal, which one person alone has, and the
+    pseudoprincipal goes. The model kept that until the parent was back."""
+    story = ToldOfCouncil()
+    first, second = story.inhabitants.values()
+    for key, owner, parent in ((1000, second, None), (1001, first, 1000)):
+        values = {"proposer_id": owner.pk, "parent_id": parent, "private": True, "text": "needle"}
+        story.create(council.Motion, {"id": key} | values)
+    for cls in (council_specs.Mask, council_specs.Retract):
+        story.disguise_everybody(cls, {})
+    mask, retract = story.history(first)
+    for receipt in (retract, mask):
+        story.reveal_one(first, receipt)
+        story.everybody_sees_what_they_should()
+    story.teardown()
+
+
+def test_who_is_not_meant_by_a_condition_is_handed_nothing(zoo: Any, by_hand: None) -> None:  # noqa: F811
+    """Whoever has emptied a reference of a row that its owner took away by hand tries again. The model took the owner for one whom the
+    disguise would have let remove the row, whatever the step's condition said of it."""
+    story = ToldOfCouncil()
+    first, second = story.inhabitants.values()
+    for key, owner, parent, private in ((1000, first, None, True), (1001, second, 1000, False)):
+        values = {"proposer_id": owner.pk, "parent_id": parent, "private": private, "text": "needle"}
+        story.create(council.Motion, {"id": key} | values)
+    story.disguise_one(first, council_specs.Retract, {}, with_key=False)
+    story.remove_below(second, {row for row in story.oracle.present(council.Motion) if row.key == 1001})
+    story.teardown()
+
+
+def test_what_waits_for_each_other_comes_back_with_the_last(zoo: Any) -> None:  # noqa: F811
+    """Two parts of a tree that bite each other's tails: whoever comes first hands theirs over. The model tried what was handed over
+    after the person's own, which waited for it."""
+    story = ToldOfCouncil()
+    for key, person in enumerate(story.inhabitants.values(), start=1000):
+        values = {"proposer_id": person.pk, "parent_id": None, "private": True, "text": "needle"}
+        story.create(council.Motion, {"id": key} | values)
+    one, other = story.oracle.present(council.Motion)
+    story.update(one, {"parent_id": other.key})
+    story.update(other, {"parent_id": one.key})
+    story.disguise_everybody(council_specs.Retract, {})
+    story.teardown()

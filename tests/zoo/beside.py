@@ -17,7 +17,7 @@ from django.db.models import Model
 
 from edna.placeholders import as_placeholder
 from edna.spec import Pseudoprincipal
-from tests.zoo.oracle import Effect, Oracle, Row, Snapshot, Values, references_of
+from tests.zoo.oracle import Effect, Oracle, Row, Said, Snapshot, Values, references_of
 
 
 class Beside(Oracle):
@@ -128,9 +128,7 @@ class Beside(Oracle):
 
     # What a reveal does
 
-    def reveal(
-        self, person: Any, receipt: str, after: Snapshot, said: set[tuple[str, Any]]
-    ) -> tuple[set[tuple[Row, str]], set[Row]]:
+    def reveal(self, person: Any, receipt: str, after: Snapshot, said: Said) -> tuple[set[tuple[Row, str]], set[Row]]:
         before = {value for _, value in super().in_use()} & self.stand_ins
         held, deferred = super().reveal(person, receipt, after, said)
         self.learn_companions(after)

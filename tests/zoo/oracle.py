@@ -24,6 +24,7 @@ from django.contrib.contenttypes.models import ContentType
 from django.db import connection
 from django.db.models import SET_NULL, ForeignKey, GeneratedField, Model, Q, QuerySet
 
+from edna import Reason
 from edna.placeholders import Placeholder, as_placeholder
 from edna.spec import ALL, Decorrelate, Disguise, Keep, Modify, Param, Remove
 from edna.value_owners import About, ByElement, element_of, is_by_value, parsed
@@ -178,6 +179,12 @@ class Effect:
 
 #: A record that is not restored: its row, why in a word, the bags that it may be in, and what is in the way.
 Waiting = tuple[Row, str, set[str], Callable[[], list[Row | None]]]
+
+#: What an outcome says is held, by model and key: the reasons, with the field.
+Said = Mapping[tuple[str, Any], Set[tuple[Reason, str | None]]]
+
+#: What keeps back a removed row that others may bring back: somebody is away, or a row that it refers to.
+WAITS: Final = frozenset({Reason.OWNER_AWAY, Reason.REFERENCE_MISSING})
 
 
 # Models
@@ -458,7 +465,7 @@ class Oracle:
                     columns = {self._element or named[name]: as_placeholder(value) for name, value in step.set.items()}
                     told = frozenset(map(self.person_of, holders))
                     # Of an element nobody else has anything, but they may bring back the row.
-                    natural = self.removers(disguise, row)
+                    natural = self.removers(disguise, row, params)
                     if self._element is None:
                         natural |= told & ({*holders} - {None})
                     elif any(isinstance(each, Remove) and each.model is row.model for each in disguise.steps()):
@@ -509,16 +516,20 @@ class Oracle:
                         found.setdefault(row, {}).setdefault(column, set()).add(whom)
         return found
 
-    def removers(self, disguise: type[Disguise], row: Row) -> frozenset[Any]:
-        """Whom the row names, by their own name, of those with whom the disguise would remove it."""
+    def removers(self, disguise: type[Disguise], row: Row, params: Mapping[str, Any]) -> frozenset[Any]:
+        """Whom the row names, by their own name, of those with whom the disguise would remove it: as it says, only if it means the row."""
+        steps = (each for each in disguise.steps() if isinstance(each, Remove) and each.model is row.model)
         owners = [
-            owner
-            for step in disguise.steps()
-            if isinstance(step, Remove) and step.model is row.model
-            for owner in step.owners
+            owner for step in steps for owner in step.owners if step.where is None or self.means(step, params, row)
         ]
         named = {row.value(row.model._meta.get_field(owner).attname) for owner in owners if "__" not in owner}
         return frozenset(key for key in named if self.person_of(key) == key)
+
+    @staticmethod
+    def means(step: Remove, params: Mapping[str, Any], row: Row) -> bool:
+        """Whether the row, which is there, meets the condition."""
+        assert step.where is not None
+        return QuerySet(step.model).filter(bound(step.where, params), pk=row.key).exists()
 
     def listed(self, element: ByElement | None, row: Row) -> frozenset[Any]:
         """Who is named in the list, and may be who brings the row back with which their element waits."""
@@ -771,10 +782,8 @@ class Oracle:
 
     # What a reveal does
 
-    def reveal(
-        self, person: Any, receipt: str, after: Snapshot, said: set[tuple[str, Any]]
-    ) -> tuple[set[tuple[Row, str]], set[Row]]:
-        """Take away what lay under the receipt; ``said`` is what the outcome said is held.
+    def reveal(self, person: Any, receipt: str, after: Snapshot, said: Said) -> tuple[set[tuple[Row, str]], set[Row]]:
+        """Take away what lay under the receipt; ``said`` is what the outcome said is held, and why.
 
         Returns what other people stand in the way of (with a word why), and the rows of which something waits for another
         disguise of the same person.
@@ -803,9 +812,11 @@ class Oracle:
         self.due = found | self.idle
         self.folded = set()
         while True:
-            back = self._can_return(person, pending)
+            # What was handed over may come along: it waits for what comes now, which may wait for it.
+            along = {row for row, _, layer in self.handed if layer is None and row.key in after[row.model]} - pending
+            back = self._can_return(person, pending | {row for row in along if row.gone})
             for row in back:
-                row.gone = None
+                self._is_there(row, by_others=row not in pending)
             pending -= back
             done = {each for each in self._newest_first(layers) if self._take_away(person, *each, after)}
             layers -= done
@@ -857,7 +868,8 @@ class Oracle:
                     layer.left.held_under.add(receipt)
                 self.lingering |= mine
         self._note_alone(person, held, pending, layers)
-        self._hand_over({row for row, _ in held}, pending, {each for each in layers if each[2] not in final})
+        with_others = {row for row in pending if self._is_with_others(row, said)}
+        self._hand_over({row for row, _ in held}, with_others, {each for each in layers if each[2] not in final})
         self._bring_back(after)
         return held, deferred
 
@@ -1015,6 +1027,19 @@ class Oracle:
             self._missing(each, row, name, below) or self._told_of_more(each, row, name, layer) for each in layer.people
         )
 
+    def _is_with_others(self, row: Row, said: Said) -> bool:
+        """Of a removed row that is held: whether others have it, too, or are handed it. Those are to whom what it waits for leads; where
+        nobody is, it stays with who has removed it, and what they take back of it goes into that record."""
+        assert row.gone is not None
+        columns = {name for reason, name in said.get((row.model._meta.label_lower, row.key), ()) if reason in WAITS}
+        found = [
+            other
+            for name, others in row.gone.others.items()
+            if None in columns or row.model._meta.get_field(name).name in columns
+            for other in others
+        ]
+        return row.gone.together or any(map(self._can_be_found, found))
+
     def _hand_over(self, held: set[Row], pending: set[Row], layers: set[tuple[Row, str, Layer]]) -> None:
         """Note what others may bring back from now on: what of these rows was held."""
         handed = [(row, None, None) for row in pending & held]
@@ -1045,8 +1070,7 @@ class Oracle:
         if layer is None:
             if row.gone is None or found is None or self.missing(row) or self._taken(row):
                 return False
-            row.pointed_at |= set().union(*row.gone.holders.values())
-            row.gone = None
+            self._is_there(row, by_others=True)
             return True
         stack = row.layers.get(str(name), [])
         if row.gone is not None or found is None or not stack or stack[-1] is not layer:
@@ -1065,6 +1089,13 @@ class Oracle:
             row.pointed_at |= each.receipts
         del stack[stack.index(lower) :]
         return True
+
+    @staticmethod
+    def _is_there(row: Row, *, by_others: bool) -> None:
+        assert row.gone is not None
+        if by_others:
+            row.pointed_at |= set().union(*row.gone.holders.values())
+        row.gone = None
 
     def _is_handed(self, layer: Layer) -> bool:
         return any(each is layer for _, _, each in self.handed)
@@ -1122,7 +1153,7 @@ class Oracle:
         target = self.owner_columns(row.model).get(name)
         return target is not None and any(each[target] == layer.value for each in after[self.principal].values())
 
-    def _defer(self, person: Any, receipt: str, waiting: Waiting, said: set[tuple[str, Any]]) -> bool:
+    def _defer(self, person: Any, receipt: str, waiting: Waiting, said: Said) -> bool:
         """Whether other disguises of the same person are in the way; then it is theirs from now on. Where other people are, too,
         or it was handed over to them, it may be either."""
         row, _, receipts, blockers = waiting
