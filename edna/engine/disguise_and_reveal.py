@@ -109,14 +109,17 @@ def disguise(
     given = validated_params(cls, params)
     whole = atomic or not disguising_in_chunks.are_possible(cls, using=using)
 
-    def in_one() -> Receipt | None:
-        """None if there are too many rows for that; then nothing is done."""
+    def in_one() -> Receipt | Callable[[], Receipt] | None:
+        """If there are too many rows for that, what does the other chunks, when the first one is done; None if nothing is done."""
         target = _target_now(model, reference, unlocked, doing=(cls, given), using=using)
         scope = Scope(cls, [target], params=given, using=using, lock=True)
         most = None if whole or not target.entry.natural else conf.chunk_rows()
         prepared = planning.build_within(scope, most=most, lock_principals_first=True)
         if prepared is None:
-            return None
+            others = disguising_in_chunks.begin(scope, require=require)
+            if others is not None:
+                note()
+            return others
         if require is not None:
             require()
         receipt = disguising.execute(prepared, now=clock.now(), using=using)[0]
@@ -133,9 +136,8 @@ def disguise(
         target = _target(model, reference, unlocked, doing=(cls, given), lock=False, using=using)
         return disguising_in_chunks.disguise(cls, target, params=given, using=using, require=require)
 
-    receipt = _applied(cls, in_one, using=using)
-    if receipt is None:
-        receipt = _applied(cls, in_chunks, using=None)
+    done = _applied(cls, in_one, using=using)
+    receipt = done if isinstance(done, Receipt) else _applied(cls, done or in_chunks, using=None)
     if unlocked is not None:
         unlocked.forget_voices()
     return receipt

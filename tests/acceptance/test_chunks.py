@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Collection
 from typing import Any
 
@@ -12,7 +13,7 @@ from django.db.models import Exists, OuterRef, Q
 from django.test.utils import override_settings
 
 import edna
-from edna import Decorrelate, Disguise, Modify, Remove, errors, placeholders, registry, signals, store
+from edna import Decorrelate, Disguise, Modify, Remove, errors, inner_door, placeholders, registry, signals, store
 from edna.db import transactions
 from edna.engine.chunks import disguise as disguising
 from edna.engine.chunks.parts import split
@@ -20,6 +21,7 @@ from edna.engine.disguising import execute as execution
 from edna.engine.planning.steps import First, Part, Target
 from edna.engine.revealing import reveal as revealing
 from edna.records.bag import BagKind
+from edna.records.chain import chunks_of
 from tests.databases import first_everywhere
 from tests.installed import registering
 from tests.interrupting import Transactions
@@ -309,6 +311,119 @@ def test_of_rows_that_vanish_one_by_one_the_keys_are_not_read(community: Communi
     asked = [each for each in statements(lambda: ann.disguise(ANON)) if each.startswith("SELECT")]
     read = [each for each in asked if "lobsters_vote" in each and f"LIMIT {most}" in each]
     assert len(read) == own // most + 1
+
+
+class Silence(Disguise):
+    """Nothing has to go before votes; stories wait for them."""
+
+    name = "lobsters.silence"
+    transformations = (
+        Decorrelate(Draft, owner="user"),
+        Decorrelate(Vote, owner="user"),
+        Decorrelate(Story, owner="user"),
+    )
+
+
+class SilenceStoriesFirst(Disguise):
+    name = "lobsters.silence-stories-first"
+    transformations = (Decorrelate(Story, owner="user"), Decorrelate(Vote, owner="user"))
+
+
+def asked_before_the_first_bag(work: Callable[[], Any], table: str) -> list[str]:
+    """What ``work`` reads of the table until it stores something."""
+    asked = itertools.takewhile(lambda sql: "INSERT INTO" not in sql, statements(work))
+    return [sql for sql in asked if sql.startswith("SELECT") and table in sql]
+
+
+def test_rows_that_are_too_many_for_one_transaction_are_the_first_chunk(community: Community, most: int) -> None:
+    """They are read and locked by then: they are taken there, and not read again."""
+    ann = community.ann
+    receipts: list[edna.Receipt] = []
+    with registering(Silence):
+        asked = asked_before_the_first_bag(lambda: receipts.append(ann.disguise(Silence.name)), "lobsters_vote")
+        assert len(asked) == 1
+        assert (ann.owns(Vote), ann.owns(Story)) == ([], [])
+        assert ann.reveal(receipts[0]).complete
+    assert community.is_as_before()
+
+
+@pytest.mark.parametrize("cls", [Silence, SilenceStoriesFirst])
+def test_whatever_is_found_to_be_too_much_the_first_chunk_is_what_goes_first(
+    community: Community, most: int, counted: Transactions, cls: type[Disguise]
+) -> None:
+    """It has no more rows than others, and whoever dies after it goes on under its receipt."""
+    ann = community.ann
+    with registering(cls):
+        assert counted.of(lambda: ann.disguise(cls.name), at_most=1) == 1
+        [entry] = ann.history()
+        assert entry.counts == {"lobsters.vote": most}
+        assert ann.disguise(cls.name) == entry.receipt
+        assert (ann.owns(Vote), ann.owns(Story)) == ([], [])
+        assert ann.reveal(entry.receipt).complete
+    assert community.is_as_before()
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("cls", [Silence, SilenceStoriesFirst])
+def test_what_is_required_is_asked_once_before_anything_is_done(
+    community: Community, most: int, cls: type[Disguise]
+) -> None:
+    ann = community.ann
+    own, asked = len(ann.owns(Vote)), list[int]()
+
+    def disguise(require: Callable[[], object]) -> None:
+        inner_door.disguise_if(cls.name, ann.user, params={}, unlocked=None, require=require)
+
+    def refuse() -> None:
+        raise errors.NotYours("somebody was faster")
+
+    with registering(cls):
+        with nothing_changes(), pytest.raises(errors.NotYours):
+            disguise(refuse)
+        disguise(lambda: asked.append(len(ann.owns(Vote))))
+    assert asked == [own]
+
+
+@pytest.mark.once
+def test_a_first_chunk_that_the_database_refuses_has_changed_nothing(
+    community: Community, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing that is covered refers to its rows, so that there is nothing that would go along the next time."""
+
+    def refused(*_: Any, **__: Any) -> Any:
+        raise IntegrityError("a value of somebody's row")
+
+    monkeypatch.setattr(execution, "execute", refused)
+    refused_as_a_whole = pytest.raises(errors.ConstraintRefused, match="Nothing was changed")
+    with registering(Silence), nothing_changes(), refused_as_a_whole:
+        community.ann.disguise(Silence.name)
+
+
+@pytest.mark.once
+def test_a_first_chunk_is_done_again_if_the_database_was_busy(
+    community: Community, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The transaction is gone then, and what it had begun with it: the chunk is the first one again, with other rows if there are."""
+    ann = community.ann
+    real, busy = execution.execute, []
+
+    def execute(*args: Any, **kwargs: Any) -> Any:
+        if not busy:
+            busy.append(real(*args, **kwargs))
+            raise OperationalError(1213, "database is locked")
+        return real(*args, **kwargs)
+
+    monkeypatch.setattr(execution, "execute", execute)
+    alone = type("Alone", (), {"in_atomic_block": False, "vendor": connection.vendor})()
+    monkeypatch.setattr(transactions, "connections", {"default": alone})
+    with registering(Silence):
+        receipt = ann.disguise(Silence.name)
+        assert busy
+        assert [entry.receipt for entry in ann.history()] == [receipt]
+        with ann.unlock() as unlocked:
+            assert len(chunks_of(receipt.locator, unlocked.listed())) == len(unlocked.listed())
+        assert ann.reveal(receipt).complete
+    assert community.is_as_before()
 
 
 @pytest.mark.once
@@ -818,6 +933,25 @@ def test_a_chunk_that_the_database_refuses_once_is_done_the_next_time(
     assert refused
     assert community.ann.reveal(receipt).complete
     assert community.is_as_before()
+
+
+@pytest.mark.once
+def test_one_that_is_refused_after_the_first_one_was_done_with_its_rows_is_done_the_next_time(
+    community: Community, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the middle of those rows, and after them."""
+    ann = community.ann
+    with registering(Silence):
+        for number in (1, 6 // most + 1):
+            with monkeypatch.context() as patched:
+                refused = refuse_once(patched, lambda chunks, number=number: chunks.chunk.number == number)
+                receipt = ann.disguise(Silence.name)
+            assert refused
+            assert (ann.owns(Vote), ann.owns(Story)) == ([], [])
+            [entry] = ann.history()
+            assert entry.counts == {"lobsters.vote": 6, "lobsters.story": 3}
+            assert ann.reveal(receipt).complete
+            assert community.is_as_before()
 
 
 @pytest.mark.once

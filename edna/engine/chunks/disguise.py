@@ -19,7 +19,7 @@ from edna.db.cursors import connection_of
 from edna.db.rows import Row
 from edna.engine.books import under_way
 from edna.engine.chunks import conditions
-from edna.engine.chunks.parts import split
+from edna.engine.chunks.parts import first_of, split
 from edna.engine.disguising import execute as disguising
 from edna.engine.planning import plan as planning
 from edna.engine.planning.scope import Scope
@@ -53,6 +53,14 @@ def disguise(
         django.db.IntegrityError: the database refused a chunk several times, with rows read anew each time.
     """
     return _Disguising(cls, target, params, using, require).work()
+
+
+def begin(scope: Scope, *, require: Callable[[], object] | None = None) -> Callable[[], Receipt] | None:
+    """Do the first chunk in the caller's transaction, of rows of which `planning.build_within` has just found too many there; return what
+    does the others. None if no chunk can begin with those: then nothing is done."""
+    (target,) = scope.targets
+    work = _Disguising(scope.disguise, target, scope.params, scope.using, require)
+    return work.work if work.begin(scope) else None
 
 
 class Overseer(Protocol):
@@ -122,8 +130,20 @@ class _Disguising:
     #: The next one, as far as is known: another process may do the same.
     chunk: Chunk = field(default_factory=lambda: Chunk(Locator.new(), 0))
     finished: dict[type[Model], set[Row]] = field(default_factory=dict)
+    #: What the next one is about, if the first one was done before it was known what the others are about.
+    begun: Part | None = None
     #: If the last of the parts is the first rows of a table, how many at a time. What is left of them is for the last chunk.
     shared_with_last: Mapping[type[Model], int] = field(default_factory=dict)
+
+    def begin(self, scope: Scope) -> bool:
+        part = first_of(scope)
+        if part:
+            if self.require is not None:
+                self.require()
+            plan = planning.build(scope, part=part)
+            self._execute(plan, more_to_come=True)
+            self.chunk, self.begun = self.chunk.next, self._following(part, plan)
+        return bool(part)
 
     def work(self) -> Receipt:
         for _ in range(_ATTEMPTS - 1):
@@ -135,7 +155,7 @@ class _Disguising:
         return self._all()
 
     def _all(self) -> Receipt:
-        parts = split(self.cls, self.target, params=self.params, using=self.using)
+        parts = split(self.cls, self.target, params=self.params, using=self.using, begun=self.begun)
         self.shared_with_last = {
             table: meant.number for part in parts[-1:] for table, meant in part.items() if isinstance(meant, First)
         }

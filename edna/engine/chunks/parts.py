@@ -15,8 +15,9 @@ from django.db.models import Model
 
 from edna import conf, registry
 from edna.db.rows import Row, table_of
-from edna.engine.chunks.units import links_within, units_before_account
+from edna.engine.chunks.units import Unit, leading_units, links_within, units_before_account
 from edna.engine.graph.references import key_of
+from edna.engine.planning.scope import Scope
 from edna.engine.planning.selection import Selection
 from edna.engine.planning.statements import CompiledStep, compiled_disguise, owner_keys
 from edna.engine.planning.steps import First, Part, Target
@@ -29,18 +30,31 @@ _Keys = Mapping[type[Model], Collection[Row]]
 _MOST_KEYS = 10_000
 
 
-def split(cls: type[Disguise], target: Target, *, params: Mapping[str, Any], using: str) -> list[Part]:
+def first_of(scope: Scope) -> Part:
+    """What the first chunk is about, if it is about the rows of which there turned out to be too many for one plan."""
+    steps = compiled_disguise(scope.disguise, using=scope.using).steps
+    for unit in leading_units(steps, scope.model):
+        if unit.tables[0] in scope.too_many and _vanishes(unit, len(scope.owners)):
+            return {unit.tables[0]: First(_most_rows())}
+    return {}
+
+
+def split(
+    cls: type[Disguise], target: Target, *, params: Mapping[str, Any], using: str, begun: Part | None = None
+) -> list[Part]:
     """What each chunk but the last is about, in their order; where it is the first rows, all those that follow each other until a table has
-    no more. The last one is about the principal's own row, and all that is left."""
+    no more. The last one is about the principal's own row, and all that is left. What is ``begun`` goes on."""
     model = registry.principal_model_for(cls)
     owners = [key_of(model, str(entry.reference), using=using) for entry in target.owners if entry.attached]
-    most = min(conf.chunk_rows(), _MOST_KEYS)
-    parts: list[Part] = []
+    most = _most_rows()
+    parts: list[Part] = [begun] if begun else []
     chunk: dict[type[Model], list[Row]] = {}
     rows = 0
     for unit in units_before_account(compiled_disguise(cls, using=using).steps, model):
+        if begun and unit.tables[0] in begun:
+            continue
         scan = _Scan(cls, params, owners, using, ordered=unit.ordered)
-        bound = most if len(owners) == 1 and unit.vanishes else None
+        bound = most if _vanishes(unit, len(owners)) else None
         if any(scan.look(step, most=bound) for step in unit.steps):
             parts += [chunk, {unit.tables[0]: First(most)}]
             chunk, rows = {}, 0
@@ -55,6 +69,15 @@ def split(cls: type[Disguise], target: Target, *, params: Mapping[str, Any], usi
                 chunk.setdefault(table, []).extend(piece.get(table, ()))
             rows += size
     return [part for part in (*parts, chunk) if any(part.values())]
+
+
+def _most_rows() -> int:
+    return min(conf.chunk_rows(), _MOST_KEYS)
+
+
+def _vanishes(unit: Unit, owners: int) -> bool:
+    """Whether chunks take the first rows that are left, whichever these are."""
+    return owners == 1 and unit.vanishes
 
 
 @dataclass

@@ -69,10 +69,8 @@ class Unit:
 def tables_before_account(steps: Sequence[Ordered], model: type[Model]) -> Iterator[tuple[type[Model], ...]]:
     """Those that chunks are made of, which are done together or not; the last chunk takes the account, and what comes after it."""
     account = table_of(model).model
-    # Of what everybody has one, nobody is given a second one: the person's own comes back first.
-    ones = [each.model for each in relations_to(model) if coverage.one_each(each.field) and not each.is_parent_link]
-    beside = [table_of(each).model for each in (*(link.model for link in links_to(model)), *ones)]
-    return itertools.takewhile(lambda tables: account not in tables, _in_order(steps, beside=beside))
+    order = _order(steps, beside=_beside(model)).static_order()
+    return itertools.takewhile(lambda tables: account not in tables, order)
 
 
 def units_before_account(steps: Sequence[CompiledStep], model: type[Model]) -> Iterator[Unit]:
@@ -80,9 +78,17 @@ def units_before_account(steps: Sequence[CompiledStep], model: type[Model]) -> I
     return (_unit(tables, steps) for tables in tables_before_account(steps, model))
 
 
+def leading_units(steps: Sequence[CompiledStep], model: type[Model]) -> list[Unit]:
+    """Those of them before which nothing has to go."""
+    order = _order(steps, beside=_beside(model))
+    order.prepare()
+    leading = order.get_ready()
+    return [unit for unit in units_before_account(steps, model) if unit.tables in leading]
+
+
 def units_of(steps: Sequence[CompiledStep], *, beside: Collection[type[Model]]) -> Iterator[Unit]:
     """All tables of the disguise, in their order. ``beside``: those of companions, and others of which everybody has one row."""
-    return (_unit(tables, steps) for tables in _in_order(steps, beside=beside))
+    return (_unit(tables, steps) for tables in _order(steps, beside=beside).static_order())
 
 
 def _unit(tables: tuple[type[Model], ...], steps: Sequence[CompiledStep]) -> Unit:
@@ -91,7 +97,13 @@ def _unit(tables: tuple[type[Model], ...], steps: Sequence[CompiledStep]) -> Uni
     return Unit(tables, tuple(own), _is_divisible(tables, own), ordered=removes or _read_themselves(tables, own))
 
 
-def _in_order(steps: Sequence[Ordered], *, beside: Collection[type[Model]]) -> Iterator[tuple[type[Model], ...]]:
+def _beside(model: type[Model]) -> list[type[Model]]:
+    # Of what everybody has one, nobody is given a second one: the person's own comes back first.
+    ones = [each.model for each in relations_to(model) if coverage.one_each(each.field) and not each.is_parent_link]
+    return [table_of(each).model for each in (*(link.model for link in links_to(model)), *ones)]
+
+
+def _order(steps: Sequence[Ordered], *, beside: Collection[type[Model]]) -> TopologicalSorter[tuple[type[Model], ...]]:
     by_table: dict[type[Model], list[Ordered]] = {}
     for step in steps:
         by_table.setdefault(step.node, []).append(step)
@@ -101,10 +113,9 @@ def _in_order(steps: Sequence[Ordered], *, beside: Collection[type[Model]]) -> I
         gives_away = {other for other in by_table if any(_gives_away(step) for step in by_table[other])}
         before[table] |= {other for other in gives_away if other is not table and table not in reached[other]}
     together = _circles(before)
-    order = TopologicalSorter(
+    return TopologicalSorter(
         {unit: {together[other] for table in unit for other in before[table]} - {unit} for unit in together.values()}
     )
-    return iter(order.static_order())
 
 
 def _earlier(by_table: Mapping[type[Model], Sequence[Ordered]]) -> dict[type[Model], set[type[Model]]]:

@@ -85,22 +85,23 @@ def build(
     Raises:
         DanglingReferences: the disguise would leave rows that point at nothing.
     """
-    prepared = _prepared(scope)
+    prepared, finding = _prepared(scope), _finding(scope)
     chosen: Iterable[CompiledStep] = prepared.steps
     if part is not None:
-        chosen = _of_part(part, prepared.steps, scope)
+        chosen = _of_part(part, prepared.steps, finding, scope)
     elif at_most:
         chosen = (
             step.first(at_most[step.node] + 1, using=scope.using) if step.node in at_most else step
             for step in prepared.steps
         )
-    steps = _found(_finding(scope), chosen, scope, most=None)
+    steps = _found(finding, chosen, scope, most=None)
     assert steps is not None
     return _planned(steps, prepared, scope, finished or {})
 
 
 def build_within(scope: Scope, *, most: int | None, lock_principals_first: bool = False) -> Plan | None:
-    """The plan for everything, unless the steps find more rows than ``most``: then None.
+    """The plan for everything, unless the steps find more rows than ``most``: then None. If one step alone does, a plan for the first rows
+    of its table, within the same scope, does not read them again.
 
     ``lock_principals_first``: as `lock_principals` does, in the statement that reads their rows if one does.
 
@@ -140,7 +141,7 @@ def _prepared(scope: Scope) -> Compiled:
 
 
 def _finding(scope: Scope) -> Finding:
-    return Finding(scope.model, scope.owners.keys(), scope.keys, scope.params, scope.using)
+    return Finding(scope.model, scope.owners.keys(), scope.keys, scope.params, scope.using, scope.too_many)
 
 
 def _lock_principals_first(prepared: Compiled, finding: Finding, scope: Scope) -> None:
@@ -154,11 +155,14 @@ def _lock_principals_first(prepared: Compiled, finding: Finding, scope: Scope) -
         finding.leave_out_empty(prepared.probe)
 
 
-def _of_part(part: Part, steps: Sequence[CompiledStep], scope: Scope) -> Iterator[CompiledStep]:
+def _of_part(part: Part, steps: Sequence[CompiledStep], finding: Finding, scope: Scope) -> Iterator[CompiledStep]:
     for whole, by_key in zip(steps, compiled_for_keys(scope.disguise, using=scope.using, lock=scope.lock), strict=True):
         meant = part.get(whole.node, ())
         if isinstance(meant, First):
-            yield whole.first(meant.number, behind=meant.behind, using=scope.using)
+            first = whole.first(meant.number, behind=meant.behind, using=scope.using)
+            if meant.behind is None and whole.node in finding.too_many:
+                finding.know(first, finding.too_many[whole.node][: meant.number])
+            yield first
         else:
             yield replace(by_key, keys=meant) if meant else by_key.without_rows()
 

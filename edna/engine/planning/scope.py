@@ -10,6 +10,7 @@ from typing import Any
 from django.db.models import Model
 
 from edna import registry, store
+from edna.db.rows import Row
 from edna.engine.graph.references import key_of
 from edna.engine.planning.steps import AskTurns, Target, Turns
 from edna.spec import Disguise
@@ -29,6 +30,8 @@ class Scope:
     everyone: bool = False
     #: Entries of others that were read for the plan, locked if it is, by reference: each is read once.
     known: dict[str, Entry] = field(default_factory=dict, repr=False)
+    #: Of tables of which a step has found more rows than one plan is to have: as many, in no order, locked if the plan is.
+    too_many: dict[type[Model], list[Row]] = field(default_factory=dict, repr=False)
 
     @functools.cached_property
     def model(self) -> type[Model]:

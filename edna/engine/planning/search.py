@@ -33,6 +33,8 @@ class Finding:
     keys: Sequence[Any] | None
     params: Mapping[str, Any]
     using: str
+    #: Of tables of which a step has found more rows than it was asked for: as many, in no order.
+    too_many: dict[type[Model], list[Row]] = field(default_factory=dict)
     #: What selections have found, of which some serve several steps, by their identity, with those whose it is.
     _selected: dict[int, tuple[Selection, list[Row]]] = field(default_factory=dict)
 
@@ -43,13 +45,14 @@ class Finding:
         return rows
 
     def find_within(self, step: CompiledStep, *, most: int | None) -> list[Row] | None:
-        """As `find`; None if they, or those of all steps that share the selection, are more than ``most``."""
+        """As `find`; None if they, or those of all steps that share the selection, are more than ``most``: so many are in `too_many`."""
         if step.selection is None or (self.keys is not None and not self.keys):
             return []
         if id(step.selection) not in self._selected:
             selection = step.selection if most is None else step.selection.within(most, using=self.using)
             selected = selection.run(owners=self.keys, params=self.params, using=self.using, keys=step.keys)
             if most is not None and len(selected) > most:
+                self.too_many[step.node] = selected[:most]
                 return None
             self._selected[id(step.selection)] = step.selection, selected
         _, rows = self._selected[id(step.selection)]
@@ -58,6 +61,11 @@ class Finding:
         if step.narrower:
             rows = self._owned(rows, step)
         return json_keys.taken(rows, step.columns) if step.takes_keys else rows
+
+    def know(self, step: CompiledStep, rows: list[Row]) -> None:
+        """What the step's selection would find."""
+        assert step.selection is not None
+        self._selected[id(step.selection)] = step.selection, rows
 
     def leave_out_empty(self, probe: Probe) -> None:
         """Ask once which selections would find nothing, and let those find nothing.
