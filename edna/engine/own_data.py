@@ -158,9 +158,11 @@ def _present(graph: KeyGraph, mine: _Mine, placeholders: PlaceholderRows, *, usi
         names = [column.name for column in table.fields]
         seen: set[Row] = set()
         for principals, whom, paths, where in _owners(model, me, there):
-            keys = [key_of(principals, reference, using=using) for reference in sorted(whom)]
+            # The person first, before the pseudoprincipals that are theirs.
+            mine_first = sorted(whom, key=lambda each: (each not in me.get(principals._meta.label_lower, ()), each))
+            keys = [key_of(principals, reference, using=using) for reference in mine_first]
             selection = Selection.compile(model, [*table.key_names, *names], owners=paths, where=where, using=using)
-            found = selection.run(owners=keys, params={}, using=using) if selection else []
+            found = selection.run(owners=keys, params={}, using=using, of_one=True) if selection else []
             found_keys = [row[: len(table.key_names)] for row in found]
             seen |= placeholders.among(table.label, [*table.key_names, *names], found, found_keys)
             for key, row in zip(found_keys, found, strict=True):

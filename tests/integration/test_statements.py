@@ -324,6 +324,54 @@ def test_letting_go_asks_all_tables_at_once(referred: bool) -> None:
     assert not User.objects.filter(is_anon=True).exists()
 
 
+@pytest.mark.only_on("postgresql")
+def test_what_pseudoprincipals_own_is_found_along_the_index_however_many_they_are() -> None:
+    """PostgreSQL expects of each as many rows as people have, and would read all of the table for some hundreds: but they have one, or
+    none. Neither for the plan of who speaks for them, nor where they are let go of; and a reveal names each owner once."""
+    make_course(lectures=6, questions=10)
+    (student,) = enrol_many(1)
+    answers(student, 60)
+    users_at(f"crowd{number}@example.org" for number in range(200))
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """INSERT INTO websubmit_answer (author_id, question_id, text, submitted_at)
+            SELECT u.id, q.id, repeat('x', 200), now() FROM websubmit_user u, websubmit_question q WHERE u.email LIKE 'crowd%'"""
+        )
+        cursor.execute("ANALYZE websubmit_answer")
+    anonymised = edna.disguise("test.by-row", student.user)
+    with edna.unlock(secret_key=student.secret_key) as unlocked:
+        sent = statements(lambda: edna.plan(DELETE, student.user, unlocked=unlocked))
+        sent += statements(lambda: edna.export(unlocked))
+        receipts: list[edna.Receipt] = []
+        sent += statements(lambda: receipts.append(edna.disguise(DELETE, student.user, unlocked=unlocked)))
+        assert edna.reveal(receipts[0], unlocked).complete
+        sent += statements(lambda: edna.reveal(anonymised, unlocked))
+    read = [sql for sql in sent if sql.startswith("SELECT") and 'FROM "websubmit_answer"' in sql]
+    by_author = [sql for sql in read if '"author_id" = ANY' in sql or '"author_id" IN' in sql]
+    assert len(by_author) >= 5
+    with connection.cursor() as cursor:
+        for sql in by_author:
+            cursor.execute(f"EXPLAIN {sql}")
+            plan = "\n".join(line for (line,) in cursor.fetchall())
+            assert "Seq Scan on websubmit_answer" not in plan, f"{sql[:300]}\n{plan}"
+            assert "author_id" in plan.partition("Index Cond")[2], f"{sql[:300]}\n{plan}"
+
+
+def test_a_reveal_looks_once_for_an_owner_of_many_rows() -> None:
+    """Where several columns must be unique together, the first of them is looked for: the same owner of all. MariaDB and SQLite are not
+    asked before they refuse."""
+    make_course(lectures=6, questions=10)
+    (student,) = enrol_many(1)
+    answers(student, 60)
+    receipt = edna.disguise("test.by-row", student.user)
+    with edna.unlock(secret_key=student.secret_key) as unlocked:
+        sent = statements(lambda: edna.reveal(receipt, unlocked))
+    author, pk = connection.ops.quote_name("author_id"), str(student.user.pk)
+    looked = [sql for sql in sent if sql.startswith("SELECT") and f"WHERE {author} " in sql and "EXISTS" not in sql]
+    assert len(looked) == (connection.vendor == "postgresql")
+    assert [sql.partition(f"WHERE {author} ")[2].startswith(f"IN ({pk}) ") for sql in looked] == [True] * len(looked)
+
+
 @pytest.mark.parametrize("name", [ANONYMISE_ALL, "test.by-row"])
 def test_a_batch_of_40_principals_takes_as_many_statements_as_one_of_2(name: str) -> None:
     make_course(lectures=5, questions=4)

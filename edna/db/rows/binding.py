@@ -31,6 +31,8 @@ _BIGINT: Final = 2**63
 _MANY: Final = 20
 #: By a column's type, that of the array. Numbers too large for the column are among no rows, and no error.
 _ARRAYS: Final = {"smallint": "bigint", "integer": "bigint", "bigint": "bigint", "uuid": "uuid", "bytea": "bytea"}
+#: Numbers that lie further apart than this, on an average, nobody has counted: they were drawn by lot.
+_FAR_APART: Final = 1_000
 _KINDS: Final[dict[str, type]] = {"bigint": int, "uuid": uuid.UUID, "bytea": bytes}
 _ELEMENTS: Final[dict[type, Callable[[Any], str]]] = {
     int: str,
@@ -59,8 +61,12 @@ def among(
 ) -> tuple[str, list[Any]]:
     """``match IN (wanted)``, for one column or for several compared together."""
     columns = [connection.ops.quote_name(field.column) for field in match]
-    condition, params = in_list(wanted, connection, types=array_types(match, connection, count=len(wanted)))
+    types = array_types(match, connection, count=len(wanted))
+    condition, params = in_list(wanted, connection, types=types)
     matched = columns[0] if len(columns) == 1 else f"({', '.join(columns)})"
+    # Of a unique column PostgreSQL knows that a value has one row.
+    if not match[0].unique and (ends := ends_of(wanted, types)):
+        return f"({matched} {condition} AND {between(matched)})", [*params, *ends]
     return f"{matched} {condition}", params
 
 
@@ -75,6 +81,18 @@ def in_list(
     if len(types) == 1:
         return f"= ANY (%s::{types[0]}[])", arrays
     return f"IN (SELECT * FROM {unnested(types)})", arrays
+
+
+def in_list_of_one(
+    column: str, owners: Sequence[Row], connection: BaseDatabaseWrapper, *, types: Sequence[str] | None
+) -> tuple[str, list[Any]]:
+    """What stands behind ``column``, both in parentheses, that is to be among ``owners``: a person, then the pseudoprincipals of theirs."""
+    person, *others = owners
+    ends = ends_of(others, types)
+    if not ends:
+        return in_list(owners, connection, types=types)
+    condition, params = in_list(others, connection, types=types)
+    return f"= %s OR {column} {condition} AND {between(column)}", [*person, *params, *ends]
 
 
 def listed_rows(wanted: Sequence[Row], connection: BaseDatabaseWrapper) -> tuple[str, list[Any]]:
@@ -120,6 +138,27 @@ def arrays_of(rows: Sequence[Row], types: Sequence[str] | None) -> list[str] | N
         "{" + ",".join([_ELEMENTS[kind](value) for value in values]) + "}"
         for kind, values in zip(kinds, columns, strict=True)
     ]
+
+
+def ends_of(rows: Sequence[Row], types: Sequence[str] | None) -> tuple[int, ...]:
+    """The least and the greatest of many numbers that were drawn by lot: those of pseudoprincipals. Nothing, if they are others, or few.
+
+    PostgreSQL expects of each value as many rows as others have: for some hundreds it would read all of a table, or go through it by its
+    primary key. But a pseudoprincipal has one row, or none. How few rows lie between these ends, where no person is, it knows.
+    """
+    if not types or list(types) != ["bigint"] or len(rows) < _MANY:
+        return ()
+    values = [value for (value,) in rows]
+    if set(map(type, values)) != {int}:
+        return ()
+    least, greatest = min(values), max(values)
+    in_range = least >= -_BIGINT and greatest < _BIGINT
+    return (least, greatest) if in_range and greatest - least > _FAR_APART * len(values) else ()
+
+
+def between(column: str, least: str = "%s", greatest: str = "%s") -> str:
+    """The condition that goes with `ends_of` beside a list, and leaves nothing out."""
+    return f"{column} BETWEEN {least} AND {greatest}"
 
 
 def unnested(types: Sequence[str]) -> str:

@@ -21,6 +21,8 @@ from edna.db.rows.binding import (
     among,
     array_types,
     arrays_of,
+    between,
+    ends_of,
     listed,
     most_parameters,
     packets,
@@ -183,8 +185,11 @@ def _named_values(
             suffix = " FOR UPDATE OF {table}"  # MySQL would lock the list, too, and cannot; MariaDB has no such words
         return f"EXISTS (SELECT 1 FROM {numbers} {joined}{suffix})", {"values": json.dumps(values)}
     if types and len(set(types)) == 1 and (arrays := arrays_of([(value,) for value in values], types[:1])):
-        condition = f"{{column}} = ANY (%(values)s::{types[0]}[])"
-        return f"EXISTS (SELECT 1 FROM {{table}} WHERE {condition}{suffix})", {"values": arrays[0]}
+        condition, ends = f"{{column}} = ANY (%(values)s::{types[0]}[])", ends_of([(v,) for v in values], types[:1])
+        if ends:
+            condition += f" AND {between('{column}', '%(least)s', '%(greatest)s')}"
+        named = {"values": arrays[0], **dict(zip(("least", "greatest"), ends, strict=bool(ends)))}
+        return f"EXISTS (SELECT 1 FROM {{table}} WHERE {condition}{suffix})", named
     marks, bound = listed(values, connection)
     named = {f"v{position}": value for position, value in enumerate(bound)}
     places = marks % tuple(f"%({name})s" for name in named)

@@ -112,7 +112,9 @@ class _Scan:
         known = self.rows.setdefault(step.node, {})
         if selection is not None and most is not None:
             selection = selection.first(most + 1, using=self.using)
-        found = selection.run(owners=self.owners, params=self.params, using=self.using) if selection else []
+        found = (
+            selection.run(owners=self.owners, params=self.params, using=self.using, of_one=True) if selection else []
+        )
         if not groups and not links:
             known.update(dict.fromkeys(found))
             return most is not None and len(found) > most

@@ -3,6 +3,7 @@
 Everything here goes into Django's query compiler, and is compiled once; the owners are bound when the statement runs. Invariant: one
 statement however many owners there are, and an empty value is nobody's. A match by value is a join to the principals' table. A row about
 somebody names their key as another column writes it, so no join is needed: keys are translated on their way in and out.
+A little long: whichever way leads to an owner, it ends at the same place in the statement.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from django.db.models import (
     Value,
     When,
 )
+from django.db.models.expressions import Col
 from django.db.models.functions import Concat, Lower, Trim
 from django.db.models.lookups import Exact, GreaterThan, IsNull
 from django.db.models.sql.constants import LOUTER
@@ -49,20 +51,23 @@ Translation = Callable[[Any, str], Any]
 
 
 class _Place(str):
-    """Where values are bound. A type of its own: a value in somebody's row may be the same text. ``types``: the `array_types` before it."""
+    """Where values are bound. A type of its own: a value in somebody's row may be the same text. ``types``: the `array_types` before it;
+    ``column``: what stands before it, if rows of several people are found by it, and both are in parentheses."""
 
-    __slots__ = ("translation", "types")
+    __slots__ = ("column", "translation", "types")
     translation: Translation | None
     types: Sequence[str] | None
+    column: str
 
-    def __new__(cls, text: str, translation: Translation | None = None, types: Sequence[str] | None = None) -> Self:
+    def __new__(cls, text: str, translation: Any = None, types: Sequence[str] | None = None, column: str = "") -> Self:
         made = super().__new__(cls, text)
-        made.translation, made.types = translation, types
+        made.translation, made.types, made.column = translation, types, column
         return made
 
-    def behind(self, types: Sequence[str] | None) -> Self:
+    def behind(self, types: Sequence[str] | None, column: str = "") -> Self:
         """The same behind such columns, under a name that has not got this one in it: a statement may have both."""
-        return type(self)("_".join(["_", *types, self.lstrip("_")]), self.translation, types) if types else self
+        name = "_".join(["_", *(types or ()), *([_number(column)] if column else []), self.lstrip("_")])
+        return type(self)(name, self.translation, types, column) if types else self
 
 
 class Owners(_Place):
@@ -104,8 +109,13 @@ class _OwnedBy(Lookup):  # type: ignore[type-arg]  # no type arguments at run ti
         sql, params = self.process_lhs(compiler, connection)
         column = self.lhs.output_field
         several = isinstance(column, CompositePrimaryKey)
-        place = self.place.behind(array_types(column.fields if several else [column], connection))
-        return f"{f'({sql})' if several else sql} {place}", [*params, place]
+        types = array_types(column.fields if several else [column], connection)
+        # Of a foreign key, the field is what it refers to. Of a unique column it is known how many rows each value has.
+        repeats = isinstance(self.lhs, Col) and not self.lhs.target.unique and not params
+        before = sql if types and repeats and isinstance(self.place, Owners) else ""
+        place = self.place.behind(types, before)
+        condition = f"{f'({sql})' if several else sql} {place}"
+        return f"({condition})" if before else condition, [*params, place]
 
 
 def owned_by(model: type[Model], owner: str, *, using: str) -> Q:

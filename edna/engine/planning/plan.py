@@ -141,7 +141,8 @@ def _prepared(scope: Scope) -> Compiled:
 
 
 def _finding(scope: Scope) -> Finding:
-    return Finding(scope.model, scope.owners.keys(), scope.keys, scope.params, scope.using, scope.too_many)
+    of_one = len(scope.targets) == 1
+    return Finding(scope.model, scope.owners.keys(), scope.keys, scope.params, scope.using, of_one, scope.too_many)
 
 
 def _lock_principals_first(prepared: Compiled, finding: Finding, scope: Scope) -> None:

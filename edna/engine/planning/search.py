@@ -26,13 +26,15 @@ _LEAST_PROBED: Final = 8
 
 @dataclass
 class Finding:
-    """Rows of principals of ``model``, by their ``references`` and raw ``keys``; of everybody if ``keys`` is None."""
+    """Rows of principals of ``model``, by their ``references`` and raw ``keys``; of everybody if ``keys`` is None. ``of_one`` person, with
+    the pseudoprincipals that are theirs."""
 
     model: type[Model]
     references: Collection[str]
     keys: Sequence[Any] | None
     params: Mapping[str, Any]
     using: str
+    of_one: bool
     #: Of tables of which a step has found more rows than it was asked for: as many, in no order.
     too_many: dict[type[Model], list[Row]] = field(default_factory=dict)
     #: What selections have found, of which some serve several steps, by their identity, with those whose it is.
@@ -50,7 +52,9 @@ class Finding:
             return []
         if id(step.selection) not in self._selected:
             selection = step.selection if most is None else step.selection.within(most, using=self.using)
-            selected = selection.run(owners=self.keys, params=self.params, using=self.using, keys=step.keys)
+            selected = selection.run(
+                owners=self.keys, params=self.params, using=self.using, keys=step.keys, of_one=self.of_one
+            )
             if most is not None and len(selected) > most:
                 self.too_many[step.node] = selected[:most]
                 return None

@@ -22,7 +22,7 @@ from django.db.models.expressions import RawSQL
 from django.db.models.sql import Query
 
 from edna.db.cursors import connection_of, cursor_of
-from edna.db.rows import Row, array_types, asking_for_any, counting, in_list, packets, plain
+from edna.db.rows import Row, array_types, asking_for_any, counting, in_list, in_list_of_one, packets, plain
 from edna.engine.graph.owner_expressions import Keys, Owners, Translation, named, owned_by, translations
 from edna.spec import Param
 
@@ -149,19 +149,26 @@ class Selection:
         return {}
 
     def run(
-        self, *, owners: Sequence[Any] | None, params: Mapping[str, Any], using: str, keys: Collection[Row] = ()
+        self,
+        *,
+        owners: Sequence[Any] | None,
+        params: Mapping[str, Any],
+        using: str,
+        keys: Collection[Row] = (),
+        of_one: bool = False,
     ) -> list[Row]:
         """The rows of these owners; ``owners`` is None for a selection compiled without. ``keys``, raw ones, are for one that is limited to
-        some."""
+        some. ``of_one``: the first owner is a person, the others are the pseudoprincipals that are theirs."""
         connection = connection_of(using)
+        run = functools.partial(self._run, keys=keys, params=params, connection=connection, of_one=of_one)
         if owners is None or not self._places:
-            return self._run((), keys, params, connection)
+            return run(())
         if len(owners) == 1:
-            return self._run(owners, keys, params, connection)  # nothing to cut
+            return run(owners)  # nothing to cut
         found: list[Row] = []
         owned = [(owner,) * self._places for owner in owners]
         for part in packets(owned, connection, other_parameters=len(self.params) + sum(map(len, keys))):
-            found += self._run(owners if part is owned else [owner for owner, *_ in part], keys, params, connection)
+            found += run(owners if part is owned else [owner for owner, *_ in part])
         return found
 
     @functools.cached_property
@@ -172,9 +179,11 @@ class Selection:
     def _run(
         self,
         owners: Sequence[Any],
+        *,
         keys: Collection[Row],
         params: Mapping[str, Any],
         connection: BaseDatabaseWrapper,
+        of_one: bool,
     ) -> list[Row]:
         places: dict[str, tuple[str, list[Any]]] = {}
         bound: list[Any] = []
@@ -184,7 +193,11 @@ class Selection:
             elif isinstance(param, Owners):
                 if param not in places:
                     values = [(value,) for value in param.values(owners, connection.alias)]
-                    places[param] = in_list(values, connection, types=param.types)
+                    # Where a key does not go into the column, it is not known whose is the first.
+                    if of_one and param.column and len(values) == len(owners):
+                        places[param] = in_list_of_one(param.column, values, connection, types=param.types)
+                    else:
+                        places[param] = in_list(values, connection, types=param.types)
                 bound.extend(places[param][1])
             elif isinstance(param, Keys):
                 places[param] = in_list(list(keys), connection, types=param.types)

@@ -198,7 +198,8 @@ def taken(table: Table, names: Sequence[str], rows: list[Row], *, using: str) ->
     found: set[Row] = set()
     for group in groups:
         wanted = {tuple(values.get(name) for name in group): key for key, values in new.items()}
-        first = [values[0] for values in wanted if None not in values]
+        # Each once: of one that is named several times, PostgreSQL expects several times as many rows.
+        first = list({values[0] for values in wanted if None not in values})
         for other in raw.read_where(table, (*table.key_names, *group), group[0], first, lock=False, using=using):
             if wanted.get(other[width:], other[:width]) != other[:width]:
                 found.add(wanted[other[width:]])
