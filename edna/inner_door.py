@@ -6,11 +6,11 @@ may come in here. Knows nothing of the domain: what the functions do is in `engi
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
-from django.db import OperationalError
 from django.db.models import Model
 
 from edna import conf, recordmigrations, registry, throttle
@@ -36,7 +36,7 @@ from edna.engine.books.beside import FurtherTables as FurtherTables
 from edna.engine.books.beside import HealthLine as HealthLine
 from edna.engine.books.beside import KeyStatistic as KeyStatistic
 from edna.engine.books.beside import Noted as Noted
-from edna.engine.books.measurements import measured
+from edna.engine.books.measurements import measuring
 from edna.engine.browser_slots import BrowserSlot as BrowserSlot
 from edna.engine.browser_slots import Found, Stretching
 from edna.engine.chunks import conditions
@@ -46,6 +46,7 @@ from edna.engine.graph import staff as the_staff
 from edna.engine.history import SealedValues
 from edna.engine.planning.owners import several_may_own as several_may_own
 from edna.engine.planning.owners import tables_in_common
+from edna.engine.planning.steps import Plan
 from edna.engine.registration import Registration
 from edna.engine.renewing.making_over import MadeOver as MadeOver
 from edna.engine.renewing.making_over import NewKeys as NewKeys
@@ -53,7 +54,7 @@ from edna.engine.renewing.parts import MOST_PARTS as MOST_PARTS
 from edna.engine.renewing.parts import parts_kept
 from edna.engine.searched_shards import SearchedShards, one_that_may_seal, the_one_with
 from edna.engine.waiting import Waiting
-from edna.errors import ConfigurationError, DatabaseBusy, KeyMalformed
+from edna.errors import ConfigurationError, KeyMalformed
 from edna.read_columns import Reading
 from edna.records.locator import Locator, Receipt
 from edna.records.speaksfor import SealedKey as SealedKey
@@ -68,46 +69,38 @@ Result = TypeVar("Result")
 FoundUnderKeys = vouching.Found
 
 
-@measured("disguise")
 def disguise_if(
     name: str,
     principal: Model,
     *,
     params: Mapping[str, Any],
     unlocked: Unlocked | None,
-    require: Callable[[], object],
-) -> Receipt:
-    """As `api.disguise`; ``require`` is called while the account is locked, before anything is done, and nothing is if it raises. Of two
-    who have seen the same at once, the second one sees there what the first has done, however large that is."""
-    throttle.admit()
-    return disguise_and_reveal.disguise(
-        registry.get(name), principal, params=params, unlocked=unlocked, atomic=False, operator="", require=require
-    )
-
-
-def locked(principal: Model, work: Callable[[], Result]) -> Result:
-    """``work()`` in one transaction that locks the principal's row first; tried again if the database asks for that, so it may run twice.
-
-    SQLite has no locks of rows: there a transaction that begins IMMEDIATE waits for the one before.
-
-    Raises:
-        DatabaseBusy: nothing was changed.
+    condition: Callable[[Plan | None], bool],
+) -> Receipt | None:
+    """As `api.disguise`; ``condition`` is asked while the account is locked, before anything is done, and unless it says yes, nothing is:
+    this returns None. It is told the plan that is about to be done; None, if that takes several transactions. Of two who have seen the same
+    at once, the second one is asked about what the first has left, however large that is. For another attempt it is asked once more.
     """
-    model, _, using = people.identity(principal)
-    # Not its own primary key: a multi-table child may have another one.
-    row = model._base_manager.using(using).filter(pk=getattr(principal, model._meta.pk.attname))
 
-    def whole() -> Result:
-        row.select_for_update().values_list("pk").first()
-        try:
-            return work()
-        except DatabaseBusy as error:
-            # It could not try again inside of this transaction; this one can.
-            if isinstance(error.__cause__, OperationalError):
-                raise error.__cause__ from None
-            raise
+    def require(plan: Plan | None) -> None:
+        if not condition(plan):
+            raise _NotAsTold
 
-    return transactions.run(whole, using=using)
+    throttle.admit()
+    with measuring("disguise", name), contextlib.suppress(_NotAsTold):
+        return disguise_and_reveal.disguise(
+            registry.get(name), principal, params=params, unlocked=unlocked, atomic=False, operator="", require=require
+        )
+    return None
+
+
+class _NotAsTold(Exception):
+    """A condition does not hold."""
+
+
+def beyond_reach(name: str, principal: Model) -> dict[str, list[str]]:
+    """`Plan.beyond_reach` of what `api.plan` says without a key; nothing else is planned. One statement at most."""
+    return disguise_and_reveal.beyond_reach(registry.get(name), principal)
 
 
 def in_one_transaction(work: Callable[[], Result], *, using: str) -> Result:
@@ -715,9 +708,9 @@ def register_without_code(principal: Model, *, password: str, identifier: str | 
     return registration.register(principal, password=password, identifier=identifier, public_key=None, has_code=False)
 
 
-def kinds_of_slots(principal: Model) -> frozenset[str] | None:
-    """Of which kinds the slots of somebody's key are: `password`, `recovery`, `passkey`. Those of an earlier release are not told until
-    they are opened. None: no key. Two statements; one, without a key."""
+def kinds_of_slots(principal: Model) -> Callable[[], frozenset[str]] | None:
+    """Tells, once called, of which kinds the slots of somebody's key are: `password`, `recovery`, `passkey`. Those of an earlier release
+    are not told until they are opened. None: no key. One statement, and one more when it is called."""
     return key_slots.kinds_of(principal)
 
 

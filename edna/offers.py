@@ -53,12 +53,12 @@ def offer(name: str, *, title: str = "", params: Mapping[str, Any] | None = None
 
 
 def _is_for(disguise: type[Disguise], user: Any) -> bool:
-    if not disguise.is_offered():
-        return False
     try:
-        return isinstance(user, registry.principal_model_for(disguise))
+        is_theirs = isinstance(user, registry.principal_model_for(disguise))
     except SpecError:
         return False  # the checks say so
+    # Last: it may ask the database.
+    return is_theirs and disguise.is_offered()
 
 
 def _offer(disguise: type[Disguise]) -> Offer:

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from django.db import IntegrityError
 from django.db.models import Model
 
-from edna import clock, conf, registry, rows_of_others
+from edna import clock, conf, decorrelated_rows, registry, rows_of_others
 from edna.db import transactions
 from edna.engine.bags.capability import Unlocked, require_unlocked
 from edna.engine.books import acts, under_way
@@ -69,6 +69,15 @@ def plan(cls: type[Disguise], principal: Model, *, params: Params | None, unlock
     return replace(plan, with_key=unlocked is not None)
 
 
+def beyond_reach(cls: type[Disguise], principal: Model) -> dict[str, list[str]]:
+    """What a plan without the person's key would say is `Plan.beyond_reach`. Their entry is read, and none of their rows."""
+    model, reference, using = identity_at_work(principal, disguise=cls)
+    if not decorrelated_rows.by_others(cls):
+        return {}
+    target = _target(model, reference, None, doing=None, lock=False, using=using)
+    return Plan(cls, {}, model, (target,), (), ()).beyond_reach
+
+
 def plan_all(cls: type[Disguise], *, params: Params | None, staff: bool) -> Plan:
     """What `disguise_all` would do now, for everybody together. Reads only."""
     given = validated_params(cls, params)
@@ -98,16 +107,18 @@ def disguise(
     unlocked: Unlocked | None,
     atomic: bool,
     operator: str,
-    require: Callable[[], object] | None = None,
+    require: Callable[[Plan | None], object] | None = None,
 ) -> Receipt:
     """Disguise one principal: in one transaction, or in chunks if there are many rows and nothing asks for one transaction.
 
-    ``require`` is called while the account is locked, before anything is done: nothing is if it raises.
+    ``require`` is called while the account is locked, before anything is done: nothing is if it raises. In one transaction it gets the
+    plan that is about to be done, in several None.
     """
     model, reference, using = identity_at_work(principal, disguise=cls)
     serverkeys.require(using=using)
     given = validated_params(cls, params)
     whole = atomic or not disguising_in_chunks.are_possible(cls, using=using)
+    require_in_chunks = partial(require, None) if require is not None else None
 
     def in_one() -> Receipt | Callable[[], Receipt] | None:
         """If there are too many rows for that, what does the other chunks, when the first one is done; None if nothing is done."""
@@ -116,12 +127,12 @@ def disguise(
         most = None if whole or not target.entry.natural else conf.chunk_rows()
         prepared = planning.build_within(scope, most=most, lock_principals_first=True)
         if prepared is None:
-            others = disguising_in_chunks.begin(scope, require=require)
+            others = disguising_in_chunks.begin(scope, require=require_in_chunks)
             if others is not None:
                 note()
             return others
         if require is not None:
-            require()
+            require(prepared)
         receipt = disguising.execute(prepared, now=clock.now(), using=using)[0]
         note()
         return receipt
@@ -134,7 +145,7 @@ def disguise(
         # Before the first chunk: none of them is to be done that nothing tells of.
         note()
         target = _target(model, reference, unlocked, doing=(cls, given), lock=False, using=using)
-        return disguising_in_chunks.disguise(cls, target, params=given, using=using, require=require)
+        return disguising_in_chunks.disguise(cls, target, params=given, using=using, require=require_in_chunks)
 
     done = _applied(cls, in_one, using=using)
     receipt = done if isinstance(done, Receipt) else _applied(cls, done or in_chunks, using=None)

@@ -405,15 +405,20 @@ def _password_secrets(identifier: str, password: str) -> Iterator[tuple[SlotSecr
 # What is known of them without the key
 
 
-def kinds_of(principal: Model) -> frozenset[str] | None:
-    """Of which kinds the slots of somebody's key are, as far as the server has tagged them: version 1 is not told. None: no key."""
+def kinds_of(principal: Model) -> Callable[[], frozenset[str]] | None:
+    """Tells, once called, of which kinds the slots of somebody's key are, as far as the server has tagged them: version 1 is not told.
+    None: no key."""
     model, reference, using = identity(principal)
     found = entries_of(model, [reference], lock=False, using=using)
     if not found:
         return None
-    public_key, peppers = PublicKey(found[0].public_key), conf.mac_keys()
-    kinds = {stored_tag(public_key, kind=kind, pepper=pepper): kind for kind in KINDS for pepper in peppers}
-    return frozenset(kinds[tag] for tag in store.slot_tags_there(kinds, using=using))
+    public_key = PublicKey(found[0].public_key)
+
+    def kinds() -> frozenset[str]:
+        tags = {stored_tag(public_key, kind=kind, pepper=pepper): kind for kind in KINDS for pepper in conf.mac_keys()}
+        return frozenset(tags[tag] for tag in store.slot_tags_there(tags, using=using))
+
+    return kinds
 
 
 # What a person types beside the password

@@ -21,7 +21,7 @@ from django.utils.functional import cached_property
 from django.utils.translation import gettext, gettext_lazy
 
 from edna import api, conf, inner_door, registry
-from edna.errors import EdnaError, PrincipalNotRegistered, WrongCredentials
+from edna.errors import EdnaError, WrongCredentials
 from edna.offers import Offer
 from edna.pages import words
 from edna.pages.base import KeyPage
@@ -30,10 +30,8 @@ from edna.pages.receipts import ShowsReceipt
 
 #: After that a large disguise that was cut off may be sent again.
 _AT_MOST_SECONDS: Final = 600
-
-
-class _Otherwise(Exception):
-    """What would be done is not what the page has told."""
+#: Behind what says which preview it is: of so much that it may be done in several transactions.
+_LARGE: Final = "+"
 
 
 class ConfirmForm(KeyForm):
@@ -82,6 +80,8 @@ class Apply(ShowsReceipt, KeyPage):
 
     #: Why there is no plan.
     problem = ""
+    #: While this is done, as `alone` says.
+    is_alone = False
 
     @cached_property
     def offer(self) -> Offer:
@@ -106,7 +106,17 @@ class Apply(ShowsReceipt, KeyPage):
 
     @property
     def perhaps_more(self) -> bool:
-        return bool(self.plan and self.plan.beyond_reach)
+        if self.request.method != "POST" or "plan" in self.__dict__:
+            return bool(self.plan and self.plan.beyond_reach)
+        # What was sent is planned for once, under the lock.
+        return self._perhaps_more
+
+    @cached_property
+    def _perhaps_more(self) -> bool:
+        try:
+            return bool(inner_door.beyond_reach(self.offer.name, self.request.user))  # type: ignore[arg-type]  # see Page.dispatch
+        except EdnaError:
+            return False  # told by the plan
 
     @property
     def removes_account(self) -> bool:
@@ -119,22 +129,26 @@ class Apply(ShowsReceipt, KeyPage):
 
     def seen(self) -> str:
         """Which preview this is. In the page it says nothing that the page does not."""
-        return hashlib.sha256("\n".join([*self.preview, str(self.perhaps_more)]).encode()).hexdigest()[:32]
+        preview = hashlib.sha256("\n".join([*self.preview, str(self.perhaps_more)]).encode()).hexdigest()[:32]
+        return preview + (_LARGE if self.plan and _is_large(self.plan) else "")
 
     def get_form_kwargs(self) -> dict[str, Any]:
-        asks = self.perhaps_more and self.offer.asks_for_key is None
+        asks = self.offer.asks_for_key is None and self.perhaps_more
         return {**super().get_form_kwargs(), "asks": asks}
 
     def get_initial(self) -> dict[str, Any]:
-        return {**super().get_initial(), "seen": self.seen()}
+        # Called where the form is shown.
+        return {**super().get_initial(), "seen": self.seen}
 
     def submitted(self, form: Any) -> HttpResponse:
         try:
             return self.confirmed(form)
         except EdnaError:
-            if self.is_still_there():
-                raise
-            return self.gone_already()
+            if not self.is_still_there():
+                return self.gone_already()
+            if self.planned_anew() is None:
+                return self.form_invalid(form)
+            raise
 
     def confirmed(self, form: Any) -> HttpResponse:
         """Do what the page has told, or tell what is so now.
@@ -142,9 +156,6 @@ class Apply(ShowsReceipt, KeyPage):
         Raises:
             EdnaError: nothing was done; perhaps because another request has removed the account meanwhile.
         """
-        if self.plan is None:
-            return self.form_invalid(form) if self.is_still_there() else self.gone_already()
-        user: Any = self.request.user
         unlocked = None
         voices = None
         if form.needs_key() or (self.offer.asks_for_key and self.perhaps_more):
@@ -161,25 +172,13 @@ class Apply(ShowsReceipt, KeyPage):
                 return self.form_invalid(form)
         if form.cleaned_data.get("also_earlier") or (self.offer.asks_for_key and self.perhaps_more):
             voices = unlocked
-        if self.is_large(voices):
-            with self.alone() as is_alone:
-                if not is_alone:
-                    problem = gettext(
-                        "You have sent this already, and it is being done. Please look again in a minute."
-                    )
-                    return self.told_anew(problem)
-                outcome = self.done_if_seen(form, voices)
-        else:
-            outcome = inner_door.locked(user, lambda: self.done_now(form, voices))
+        outcome = self.done_if_seen(form, voices)
         return outcome if isinstance(outcome, HttpResponse) else self.done(outcome)
 
-    def is_large(self, unlocked: api.Unlocked | None) -> bool:
-        """Whether it is done in several transactions, if nobody opens one around them."""
-        user: Any = self.request.user
-        plan = self.plan
-        if unlocked is not None:
-            plan = api.plan(self.offer.name, user, params=self.offer.params, unlocked=unlocked)
-        return plan is not None and sum(table.rows for table in plan.tables) > conf.chunk_rows()
+    def planned_anew(self) -> api.Plan | None:
+        """`plan`, as it is now."""
+        self.__dict__.pop("plan", None)
+        return self.plan
 
     @contextlib.contextmanager
     def alone(self) -> Iterator[bool]:
@@ -190,46 +189,59 @@ class Apply(ShowsReceipt, KeyPage):
             "edna:apply:"
             + salted_hmac("edna.pages.applying", f"{user._meta.label_lower} {user.pk} {user._state.db}").hexdigest()
         )
-        is_alone = cache.add(key, 1, timeout=_AT_MOST_SECONDS)
+        self.is_alone = bool(cache.add(key, 1, timeout=_AT_MOST_SECONDS))
         try:
-            yield is_alone
+            yield self.is_alone
         finally:
-            if is_alone:
+            if self.is_alone:
+                self.is_alone = False
                 cache.delete(key)
 
-    def done_now(self, form: Any, unlocked: api.Unlocked | None) -> api.Receipt | HttpResponse:
-        """Do it, if it is still what the page has told; the receipt, or what the page tells instead."""
-        user: Any = self.request.user
-        if not self.is_still_there():
-            raise PrincipalNotRegistered("The account is gone meanwhile. Nothing was changed.")
-        self.__dict__.pop("plan", None)
-        if self.plan is None:
-            return self.form_invalid(form)
-        if self.is_empty:
-            return self.told_anew("")
-        if form.cleaned_data["seen"] != self.seen():
-            problem = gettext("This has changed since you opened the page. Please look again: nothing was done yet.")
-            return self.told_anew(problem)
-        return api.disguise(self.offer.name, user, params=self.offer.params, unlocked=unlocked)
-
     def done_if_seen(self, form: Any, unlocked: api.Unlocked | None) -> api.Receipt | HttpResponse:
-        """The same in several transactions: the first of them looks, once it has locked the account, whether it is what the page has told.
-        No lock lasts longer; but what one request has begun is another plan to the next."""
+        """Do it, if it is still what the page has told, once the account is locked; the receipt, or what the page tells instead.
+
+        The plan that is looked at is the one that is done. In several transactions the first of them looks: no lock lasts longer, but what
+        one request has begun is another plan to the next.
+
+        Raises:
+            EdnaError: it was refused, or the account is gone.
+        """
         user: Any = self.request.user
-
-        def require() -> None:
-            self.__dict__.pop("plan", None)
-            if self.plan is None or self.is_empty or form.cleaned_data["seen"] != self.seen():
-                raise _Otherwise
-
-        with contextlib.suppress(_Otherwise):
-            return inner_door.disguise_if(
-                self.offer.name, user, params=self.offer.params, unlocked=unlocked, require=require
-            )
-        if self.plan is None:
-            return self.form_invalid(form)
+        sent_already = gettext("You have sent this already, and it is being done. Please look again in a minute.")
         changed = gettext("This has changed since you opened the page. Please look again: nothing was done yet.")
-        return self.told_anew("" if self.is_empty else changed)
+        problem = ""
+        with contextlib.ExitStack() as until_done:
+
+            def comes_alone() -> bool:
+                nonlocal problem
+                is_alone = self.is_alone or until_done.enter_context(self.alone())
+                problem = "" if is_alone else sent_already
+                return is_alone
+
+            def is_as_told(plan: api.Plan | None) -> bool:
+                nonlocal problem
+                if not self.is_still_there() or ((plan is None or _is_large(plan)) and not comes_alone()):
+                    return False
+                if plan is None or unlocked is not None:
+                    # The page has told all of it together, and what it is without the key.
+                    self.planned_anew()
+                else:
+                    self.plan = plan
+                if self.plan is None or self.is_empty:
+                    return False
+                problem = "" if form.cleaned_data["seen"] == self.seen() else changed
+                return not problem
+
+            receipt = None
+            if not form.cleaned_data["seen"].endswith(_LARGE) or comes_alone():
+                receipt = inner_door.disguise_if(
+                    self.offer.name, user, params=self.offer.params, unlocked=unlocked, condition=is_as_told
+                )
+            if receipt is not None:
+                return receipt
+        if not self.is_still_there():
+            return self.gone_already()
+        return self.form_invalid(form) if self.planned_anew() is None else self.told_anew(problem)
 
     def told_anew(self, problem: str) -> HttpResponse:
         """The page as it is now, with nothing typed into it."""
@@ -285,3 +297,8 @@ class Apply(ShowsReceipt, KeyPage):
                 **kwargs,
             }
         )
+
+
+def _is_large(plan: api.Plan) -> bool:
+    """Whether it is done in several transactions, if nobody opens one around them."""
+    return sum(table.rows for table in plan.tables) > conf.chunk_rows()

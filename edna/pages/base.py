@@ -30,7 +30,7 @@ from edna.errors import EdnaError, NotYours, TooBusy
 from edna.middleware import edna_page
 from edna.pages import handed, words
 from edna.pages.forms import KeyForm
-from edna.pages.people import People, Ways, ways_of
+from edna.pages.people import People, Ways
 from edna.visitors import is_same, shard_of
 
 
@@ -92,7 +92,7 @@ class Page(TemplateResponseMixin, ContextMixin, View):
     @cached_property
     def ways(self) -> Ways:
         """To the key of who is logged in."""
-        return ways_of(self.request.user)
+        return Ways(self.request.user)
 
     def lacks_code(self) -> bool:
         return self.request.user.is_authenticated and self.ways.lacks_code
@@ -257,8 +257,12 @@ class KeyPage(FormPage):
         Raises:
             EdnaError: nothing is opened, or it is the key of another account than the one that is logged in.
         """
-        unlocked = self.unlocked(form)
-        if self.request.user.is_authenticated and not is_same(api.principal(unlocked), self.request.user):
+        if not self.request.user.is_authenticated:
+            return self.unlocked(form)
+        unlocked = self.opened_by(form)
+        account = api.principal(unlocked)
+        self.pages.require_account(account)
+        if not is_same(account, self.request.user):
             raise NotYours("This is the key of another account than the one that is logged in.")
         return unlocked
 
@@ -267,6 +271,16 @@ class KeyPage(FormPage):
 
         Raises:
             EdnaError: nothing is opened, or it is the key of somebody whose pages these are not.
+        """
+        unlocked = self.opened_by(form, receipts=receipts)
+        self.pages.require(unlocked)
+        return unlocked
+
+    def opened_by(self, form: Any, *, receipts: Sequence[api.Receipt] = ()) -> api.Unlocked:
+        """As `unlocked`, whosever key it is.
+
+        Raises:
+            EdnaError: nothing is opened.
         """
         given = {**form.credentials(), **({"receipts": receipts} if receipts else {})}
         edna: Any = self.request.edna  # type: ignore[attr-defined]  # of EdnaMiddleware
@@ -277,7 +291,6 @@ class KeyPage(FormPage):
             unlocked = edna.keep(brought)
         else:
             unlocked = edna.unlock(**given)
-        self.pages.require(unlocked)
         return unlocked
 
     def history(self, unlocked: api.Unlocked) -> list[api.HistoryEntry]:

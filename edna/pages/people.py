@@ -8,7 +8,6 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 from django.apps import apps
@@ -18,6 +17,7 @@ from django.db.models import Model
 from django.http import HttpRequest
 from django.shortcuts import resolve_url
 from django.urls import NoReverseMatch, reverse
+from django.utils.functional import cached_property
 
 from edna import api, inner_door, registry
 from edna.errors import EdnaError, SpecError, WrongCredentials
@@ -26,20 +26,28 @@ from edna.pages import words
 from edna.visitors import is_principal
 
 
-@dataclass(frozen=True)
 class Ways:
-    """What the server knows, without any secret, of the ways to somebody's key."""
+    """What the server knows, without any secret, of the ways to somebody's key: one statement, and one more for which they are."""
 
-    has_key: bool
-    #: Nobody can bring their key back once its password is forgotten. False, too, where an earlier release has made the key.
-    lacks_code: bool
-    has_passkey: bool
+    def __init__(self, user: Any) -> None:
+        self._ask = inner_door.kinds_of_slots(user)
 
+    @property
+    def has_key(self) -> bool:
+        return self._ask is not None
 
-def ways_of(user: Any) -> Ways:
-    """Two statements; one for who has no key."""
-    kinds = inner_door.kinds_of_slots(user)
-    return Ways(kinds is not None, bool(kinds) and "recovery" not in (kinds or ()), "passkey" in (kinds or ()))
+    @cached_property
+    def _kinds(self) -> frozenset[str]:
+        return self._ask() if self._ask is not None else frozenset()
+
+    @property
+    def lacks_code(self) -> bool:
+        """Nobody can bring their key back once its password is forgotten. False, too, where an earlier release has made the key."""
+        return bool(self._kinds) and "recovery" not in self._kinds
+
+    @property
+    def has_passkey(self) -> bool:
+        return "passkey" in self._kinds
 
 
 class People:
@@ -114,10 +122,16 @@ class People:
         Raises:
             WrongCredentials: it is the key of somebody who does not log in here.
         """
-        if self.user_model is None:
-            return
-        account = api.principal(unlocked)
-        if account is not None and not self.is_for(account):
+        if self.user_model is not None:
+            self.require_account(api.principal(unlocked))
+
+    def require_account(self, account: Model | None) -> None:
+        """As `require`, where it is known whose key it is; None while the account is removed.
+
+        Raises:
+            WrongCredentials
+        """
+        if self.user_model is not None and account is not None and not self.is_for(account):
             raise WrongCredentials("This key is of somebody whose pages these are not.")
 
     # What a site may say otherwise

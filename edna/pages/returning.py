@@ -105,6 +105,8 @@ class BringBack(KeyPage):
     button: ClassVar[str | Promise] = gettext_lazy("Bring it back")
     hands: ClassVar[str] = "receipt"
 
+    #: The row of whose account came back, if that was looked for.
+    back: Any = None
     #: A browser has sent one that the password opens under another name.
     slots_replaced = False
 
@@ -179,8 +181,9 @@ class BringBack(KeyPage):
 
     def told(self, form: Any, unlocked: api.Unlocked, outcome: api.Outcome) -> HttpResponse:
         """The page with the outcome."""
-        receipt = form.cleaned_data["receipt"]
-        found, given_up = inner_door.waiting_of(unlocked, receipt), self.chosen()
+        receipt, given_up = form.cleaned_data["receipt"], self.chosen()
+        # Where all of it is back, nothing is sealed any more that could wait: it need not be opened to see that.
+        found = inner_door.waiting_of(unlocked, receipt) if outcome.held or outcome.deferred else []
         waiting = [still_waiting(entry, self.pages, given_up=given_up) for entry in found]
         taken = names_taken(outcome)
         asked = self.asking(asked=taken, identifier=form.cleaned_data.get("identifier", "")) if taken else None
@@ -188,7 +191,7 @@ class BringBack(KeyPage):
         taken_too = [str(overrides[name]) for name in taken if name in overrides]
         if asked is not None:
             asked.initial.update({f"{_INSTEAD}{name}": overrides[name] for name in taken if name in overrides})
-        account: Any = api.principal(unlocked)
+        account = self.back if self.back is not None else api.principal(unlocked)
         return self.show(
             self.outcome_template_name,
             title=title_of(outcome),

@@ -15,7 +15,7 @@ from django.utils.safestring import SafeString
 
 from edna import conf
 from edna.pages.keys.modules import addresses_of
-from edna.pages.people import People, ways_of
+from edna.pages.people import People, Ways
 from edna.visitors import is_principal
 
 register = template.Library()
@@ -35,7 +35,7 @@ def edna_account(context: Any, pages: People | str = "") -> SafeString:
         request = copy.copy(request)
         request.current_app, request.resolver_match = meant.name, None
     if known:
-        ways = ways_of(user)
+        ways = Ways(user)
         more |= {
             "has_key": ways.has_key,
             "lacks_code": ways.lacks_code,

@@ -371,16 +371,22 @@ def test_what_is_required_is_asked_once_before_anything_is_done(
     ann = community.ann
     own, asked = len(ann.owns(Vote)), list[int]()
 
-    def disguise(require: Callable[[], object]) -> None:
-        inner_door.disguise_if(cls.name, ann.user, params={}, unlocked=None, require=require)
+    def disguise(condition: Callable[[edna.Plan | None], bool]) -> edna.Receipt | None:
+        return inner_door.disguise_if(cls.name, ann.user, params={}, unlocked=None, condition=condition)
 
-    def refuse() -> None:
+    def refuse(plan: edna.Plan | None) -> bool:
         raise errors.NotYours("somebody was faster")
+
+    def agree(plan: edna.Plan | None) -> bool:
+        asked.append(len(ann.owns(Vote)))
+        return plan is None  # as it is of several transactions
 
     with registering(cls):
         with nothing_changes(), pytest.raises(errors.NotYours):
             disguise(refuse)
-        disguise(lambda: asked.append(len(ann.owns(Vote))))
+        with nothing_changes():
+            assert disguise(lambda plan: False) is None
+        assert disguise(agree) is not None
     assert asked == [own]
 
 

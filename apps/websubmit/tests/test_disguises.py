@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from django.contrib.admin.models import LogEntry
 from django.contrib.contenttypes.models import ContentType
 from django.core.checks import run_checks
+from django.db import connection
 from django.test import Client
-from django.urls import reverse
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse, reverse_lazy
 
 import edna
 from apps.showcase.tests.counting import counted_alike
@@ -22,14 +25,31 @@ from .conftest import PASSWORD, Person, dump
 
 pytestmark = [pytest.mark.django_db, pytest.mark.long]
 
+LEAVING = reverse_lazy("websubmit-privacy:apply", args=["websubmit.delete-account"])
+
 
 def leave(person: Person) -> str:
     """Delete the account on the page; returns the receipt."""
-    address = reverse("websubmit-privacy:apply", args=["websubmit.delete-account"])
-    seen = person.client.get(address).context["form"]["seen"].value()
-    response = person.client.post(address, {"password": PASSWORD, "seen": seen})
+    return send(person, **told(person))
+
+
+def told(person: Person, *, key: str = "password") -> dict[str, str]:
+    """What is sent by whoever has read what would go, and gives this to prove who they are."""
+    seen = person.client.get(LEAVING).context["form"]["seen"].value()
+    return {key: {"password": PASSWORD, "recovery_code": person.recovery_code}[key], "seen": seen}
+
+
+def send(person: Person, **sent: str) -> str:
+    """The receipt."""
+    response = person.client.post(LEAVING, sent)
     assert "Good-bye" in response.content.decode()
     return str(response.context["receipt"])
+
+
+def statements(work: Callable[[], object]) -> list[str]:
+    with CaptureQueriesContext(connection) as captured:
+        work()
+    return [query["sql"] for query in captured if not query["sql"].startswith(("BEGIN", "COMMIT"))]
 
 
 def come_back(client: Any, **data: str) -> Any:
@@ -84,6 +104,48 @@ def test_delete_and_return_leave_every_row_as_it_was(
     response = come_back(client, identifier="bea@example.org", password=PASSWORD, receipt=receipt)
     assert "It is back" in response.content.decode()
     assert dump() == before
+
+
+@pytest.mark.parametrize(("key", "most"), [("password", 22), ("recovery_code", 26)])
+def test_a_deletion_reads_what_goes_once(key: str, most: int, answered: list[Lecture], bea: Person) -> None:
+    """What the page has told is compared with the plan that is done, under its lock: nothing is planned before, and nothing again. No other
+    people's disguises are asked whether they are offered, nor which ways there are to the key."""
+    given = told(bea, key=key)
+    sent = statements(lambda: send(bea, **given))
+    read = [sql for sql in sent if sql.startswith("SELECT") and "FROM " in sql and "EXISTS" not in sql]
+    for table in ("websubmit_answer", "django_admin_log"):
+        assert len([sql for sql in read if f"FROM {connection.ops.quote_name(table)}" in sql]) == 1, table
+    assert not [sql for sql in sent if "edna_audiences" in sql or ("edna_keyslot" in sql and key == "password")]
+    assert len(sent) <= most, "\n".join(sent)
+
+
+@pytest.mark.parametrize(("key", "most"), [("password", 35), ("recovery_code", 35)])
+def test_a_deletion_of_what_was_anonymised_reads_what_goes_twice(
+    key: str, most: int, answered: list[Lecture], bea: Person, staff: Person
+) -> None:
+    """What the page has told is what goes without the key; with the key more of it goes."""
+    anonymise(staff, answered[0])
+    given = told(bea, key=key)
+    sent = statements(lambda: send(bea, **given))
+    read = [sql for sql in sent if sql.startswith("SELECT") and "EXISTS" not in sql]
+    assert len([sql for sql in read if f"FROM {connection.ops.quote_name('websubmit_answer')}" in sql]) == 2
+    assert len(sent) <= most, "\n".join(sent)
+
+
+@pytest.mark.parametrize(("anonymised", "most"), [(False, 28), (True, 32)])
+def test_a_return_opens_nothing_once_all_of_it_is_back(
+    answered: list[Lecture], bea: Person, staff: Person, client: Any, anonymised: bool, most: int
+) -> None:
+    """Nothing is sealed any more that could wait. So many statements SQLite takes; others take less."""
+    if anonymised:
+        anonymise(staff, answered[0])
+    leave(bea)
+    answers: list[Any] = []
+    sent = statements(lambda: answers.append(come_back(client, recovery_code=bea.recovery_code)))
+    assert "It is back" in answers[0].content.decode()
+    gone = next(place for place, sql in enumerate(sent) if sql.startswith("DELETE") and "edna_bag" in sql)
+    assert not [sql for sql in sent[gone + 1 :] if "edna_bag" in sql]
+    assert len(sent) <= most, "\n".join(sent)
 
 
 @pytest.mark.parametrize("key", ["password", "recovery_code"])

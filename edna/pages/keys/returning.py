@@ -78,7 +78,8 @@ class Return(BringBack):
         for receipt in self.departures(form, unlocked):
             form.cleaned_data["receipt"] = self.receipt = receipt
             outcome = self.reveal(form, unlocked)
-            if api.principal(unlocked) is not None or names_taken(outcome):
+            self.back = api.principal(unlocked)
+            if self.back is not None or names_taken(outcome):
                 break
         if outcome is None:
             for damage in unlocked.damaged:

@@ -13,7 +13,7 @@ from django.core import mail
 from django.test import Client
 
 import edna
-from edna import inner_door
+from edna import inner_door, signals
 from edna.pages import applying
 from edna.pages.applying import ConfirmForm
 from edna.testing import Person
@@ -217,6 +217,48 @@ def test_what_is_being_done_in_several_transactions_is_not_begun_again(
     assert "You have sent this already, and it is being done." in visitor.press("Disown remarks", password=PASSWORD)
     with bea.unlock() as unlocked:
         assert edna.history(unlocked) == []
+
+
+def test_what_only_the_key_finds_is_not_begun_twice_either(
+    settings: Any, visitor: Visitor, bea: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The page has told little, which one transaction could do; with what the key finds it takes several."""
+    anna = Note.objects.create(author=User.objects.create_user("anna"), text="hers")
+    Comment.objects.update(note=anna)
+    for number in range(5):
+        Comment.objects.create(author=bea.user, note=anna, text=f"and again {number}")
+    edna.disguise("club.disown-remarks", bea.user)
+    settings.EDNA = {**settings.EDNA, "CHUNK_ROWS": 5}
+    visitor.open(LEAVE)
+    monkeypatch.setattr(applying, "cache", SimpleNamespace(add=lambda *args, **options: False))
+    page = visitor.press("Delete your account", password=PASSWORD, also_earlier="on")
+    assert "You have sent this already, and it is being done." in page
+    assert is_here()
+    assert Comment.objects.count() == 6
+    monkeypatch.undo()
+    assert "Good-bye" in visitor.press("Delete your account", password=PASSWORD, also_earlier="on")
+    assert not Comment.objects.exists()
+
+
+def test_what_is_asked_again_is_counted_neither_as_done_nor_as_refused(
+    visitor: Visitor, bea: Person, django_capture_on_commit_callbacks: Any
+) -> None:
+    heard: list[tuple[str, str, str]] = []
+
+    def note(*, operation: str, name: str, error: str, **rest: Any) -> None:
+        heard.append((operation, name, error))
+
+    signals.measured.connect(note)
+    try:
+        visitor.open(LEAVE)
+        Note.objects.create(author=bea.user, text="Just now")
+        assert "This has changed since you opened the page." in visitor.press("Delete your account", password=PASSWORD)
+        assert heard == []
+        with django_capture_on_commit_callbacks(execute=True):
+            assert "Good-bye" in visitor.press("Delete your account", password=PASSWORD)
+        assert heard == [("disguise", "club.leave", "")]
+    finally:
+        signals.measured.disconnect(note)
 
 
 def test_what_was_disowned_earlier_goes_along_if_one_wants(visitor: Visitor, bea: Person) -> None:
