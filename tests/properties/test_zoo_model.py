@@ -1176,3 +1176,18 @@ def test_what_waits_for_each_other_comes_back_with_the_last(zoo: Any) -> None:  
     story.update(other, {"parent_id": one.key})
     story.disguise_everybody(council_specs.Retract, {})
     story.teardown()
+
+
+def test_a_reference_that_was_emptied_comes_back_with_whoever_is_back_last(zoo: Any) -> None:  # noqa: F811
+    """Whom the row would name, if the reference over which a path leads were there, is asked: over the empty one, nobody was back."""
+    story = ToldOfCouncil()
+    first, second = story.inhabitants.values()
+    for key, owner, parent in ((1000, first, None), (1001, second, 1000)):
+        values = {"proposer_id": owner.pk, "parent_id": parent, "private": True, "text": "needle"}
+        story.create(council.Motion, {"id": key} | values)
+    for person in (first, second):
+        story.disguise_one(person, council_specs.Retract, {}, with_key=False)
+    for person in (first, second):
+        story.reveal_one(person, story.history(person)[0])
+    assert QuerySet(council.Motion).get(pk=1001).parent_id == 1000
+    story.teardown()

@@ -21,14 +21,13 @@ from django.apps import apps
 from django.db.models import Model
 
 from edna import registry
-from edna.coverage import same_table
+from edna.coverage import relation_to_several, same_table
 from edna.db import rows as raw
 from edna.db.rows import Row
 from edna.engine.bags.opened_bag import Opened
 from edna.engine.bags.reader import Journal
 from edna.engine.forwarding.walk import table_by_label
 from edna.engine.graph.outcome import Reason
-from edna.engine.graph.owner_expressions import named_by
 from edna.engine.graph.references import reference_of
 from edna.engine.layers.joint_batches import JointBatch
 from edna.engine.layers.owners import Need, Needs, layers_of_others, needs_of
@@ -37,7 +36,7 @@ from edna.engine.surroundings.current_rows import same_values
 from edna.records.diff import Modified, Removed, RowBatch
 from edna.spec import Remove
 from edna.store import Entry
-from edna.value_owners import is_by_value, own_columns
+from edna.value_owners import is_by_value, own_columns, parsed
 
 
 @dataclass
@@ -141,10 +140,11 @@ class Others:
     def _once_back(
         self, batch: Modified, keys: Collection[Row], needs: Needs, standing: CurrentOwners
     ) -> CurrentOwners:
-        """Where the change has replaced what says by value whose a row is: whom the row would name if the change were undone."""
+        """Where the change has replaced what says whose a row is, by value or as the reference over which a path leads: whom the row would
+        name if the change were undone."""
         table = table_by_label(batch.model)
         paths = {need.path for key in keys for need in needs[batch.model, key] if need.columns & {*batch.columns}}
-        found = {path: own_columns(table.model, [path]) for path in paths} if table else {}
+        found = {path: _says_whose(table.model, path) for path in paths} if table else {}
         found = {path: names for path, names in found.items() if not {*names}.isdisjoint(batch.columns)}
         if table is None or not found:
             return standing
@@ -158,13 +158,12 @@ class Others:
         rows = [dict(zip(names, row, strict=True)) | before[key] for key, row in there.items()]
         once = CurrentOwners(dict(standing.named), dict(standing.entries), set(standing.nobody))
         for path in found:
-            owner = registry.owner_key(table.model, path, principal=self.model)
-            named = named_by(table.model, rows, owner, using=self.using)
-            self._ask(once, named)
-            for key, whom in zip(there, named, strict=True):
+            along = values_along(table, rows, path, self.model, using=self.using)
+            self._ask(once, (value for known, whom in along if known for value in each_of(whom)))
+            for key, (known, whom) in zip(there, along, strict=True):
                 once.named[batch.model, key] = {
                     **once.named.get((batch.model, key), {}),
-                    **self._names(path, whom, needs[batch.model, key]),
+                    **(self._names(path, whom, needs[batch.model, key]) if known else {path: ""}),
                 }
         return once
 
@@ -400,6 +399,14 @@ class Others:
             if not registry.removes_account(disguise)
             for step in disguise.steps()
         )
+
+
+def _says_whose(model: type[Model], path: str) -> list[str]:
+    """Columns of the model itself by which an owner is found: those that are compared, or the reference over which the path leads."""
+    if is_by_value(path) and not parsed(path)[0]:
+        return own_columns(model, [path])
+    over, _, rest = path.partition("__")
+    return [over] if rest and not relation_to_several(model, path) else []
 
 
 def _to_look_for(needs: Iterable[Need]) -> set[str]:
