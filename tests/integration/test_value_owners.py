@@ -15,7 +15,7 @@ import edna
 from edna import Disguise, Keep, Modify, Param, Reason, Remove
 from edna.testing import Person, application_dump
 from tests.installed import installed, registered, registering
-from tests.integration.counter.models import Address, Answer, Customer, Entry, Regular, Remark, Ticket, Visit
+from tests.integration.counter.models import Address, Answer, Customer, Entry, EntryNote, Regular, Remark, Ticket, Visit
 from tests.integration.counter.specs import BY_EMAIL
 from tests.support import statements
 
@@ -299,6 +299,43 @@ def test_two_removals_bring_a_row_back_with_the_last(first: int) -> None:
         held = people[0].reveal(receipts[0]).held
         assert {each.reason for each in held} == {Reason.OWNER_AWAY if first else Reason.REFERENCE_MISSING}
         assert not Ticket.objects.filter(text="of bea@example.org 0").exists()
+        assert people[1].reveal(receipts[1]).complete
+    assert application_dump() == before
+
+
+ABOUT = edna.about(Customer)
+ABOUT_OF_ENTRY = edna.about(Customer, by=("entry__content_type", "entry__object_id"))
+WROTE = edna.by_value("text", "email", principal=Customer)
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [Remove(Entry, owner=WROTE), Remove(Entry, owner=ABOUT)],
+        [Remove(EntryNote, owner=WROTE), Remove(EntryNote, owner=ABOUT_OF_ENTRY)],
+        [Modify(EntryNote, owner=[WROTE, ABOUT_OF_ENTRY], set={"slots": {}})],
+    ],
+    ids=["removed", "removed with what it hangs on", "changed"],
+)
+@pytest.mark.parametrize("first", [0, 1])
+def test_what_is_about_somebody_does_not_come_back_while_they_are_away(first: int, steps: list[Any]) -> None:
+    """The row's number says whom it is about although their account is gone. They are away all the same."""
+    bea, carl = (Person.registered(Customer.objects.create(email=f"{name}@example.org")) for name in ("bea", "carl"))
+    kind = ContentType.objects.get_for_model(Customer)
+    entry = Entry.objects.create(content_type=kind, object_id=str(carl.user.pk), text="bea@example.org")
+    if steps[0].model is EntryNote:
+        EntryNote.objects.create(entry=entry, text="bea@example.org", slots={"said": "of carl"})
+    before = application_dump()
+    addresses = Remove(Address, owner="customer")
+    kept = [Keep(EntryNote, "entry")] if steps[0].model is Entry else []
+    with registering(leaving := disguise(*steps, *kept, addresses, Remove(Customer))):
+        people = [bea, carl] if first == 0 else [carl, bea]
+        receipts = [person.disguise(leaving.name) for person in people]
+        assert {held.reason for held in people[0].reveal(receipts[0]).held} == {Reason.OWNER_AWAY}
+        if steps[0].model is EntryNote:
+            assert not EntryNote.objects.exclude(slots={}).exists()
+        else:
+            assert not Entry.objects.exists()
         assert people[1].reveal(receipts[1]).complete
     assert application_dump() == before
 

@@ -198,7 +198,7 @@ class _ValueOwner(F):
         pairs = tuple((col.target, their.column) for col, their in zip(own, theirs, strict=True))
         whose = theirs[0].whose
         element = match if isinstance(match, ByElement) else None
-        same: Any = _ValueJoin(pairs, match.ignore_case, element)
+        same: Any = _ValueJoin(pairs, match.ignore_case, element, whose.model)
         join = Join(whose.model._meta.db_table, own[0].alias, None, LOUTER, same, nullable=True)
         # What is asked for and what is selected are one join.
         return whose.get_col(query.join(join))
@@ -210,7 +210,9 @@ class _ValueJoin:
 
     pairs: tuple[tuple[Field[Any, Any], Field[Any, Any]], ...]
     ignore_case: bool
-    element: ByElement | None = None
+    element: ByElement | None
+    #: Whose table is joined: a subquery of the same statement asks for it.
+    related_model: type[Model]
 
     def get_joining_fields(self) -> tuple[tuple[Any, Any], ...]:
         # Not here: Django would cast one to the type of the other, and cut it off to its length.

@@ -301,9 +301,9 @@ class Others:
 
     def _is_gone(self, standing: CurrentOwners, named: Mapping[str, str | None], need: Need) -> bool:
         """Whether the account went whose value the row has, or that was among several. A foreign key would point at nothing, and hold the
-        row."""
-        tells = need.among_several or is_by_value(need.path)
-        return tells and named.get(need.at, "") is None and need.reference in standing.nobody
+        row. The number of what is about somebody stays, and names whom nobody has."""
+        tells, now = need.among_several or is_by_value(need.path), named.get(need.at, "")
+        return tells and (now is None or now in standing.nobody) and need.reference in standing.nobody
 
     def _is_missed(
         self, model: str, standing: CurrentOwners, named: Mapping[str, str | None], need: Need, *, by_any: bool
