@@ -113,8 +113,11 @@ def looks(field: Field[Any, Any], *, link: str = "") -> Looks | None:
     """
     if isinstance(field, ForeignKey):
         return Looks.PERSON if _is_principal(field.related_model) else None
-    if plain := _by_itself(field, link):
+    key, column = key_of_copy(field) or (None, "")
+    if plain := _by_itself(field, link or (key.name if key else "")):
         return plain
+    if key and _is_text(field) and not field.choices and _identifies(key, column):
+        return Looks.NAME
     if field.choices or not _is_about_people(field.model):
         return None
     words = _words(field.name)
@@ -125,7 +128,10 @@ def looks(field: Field[Any, Any], *, link: str = "") -> Looks | None:
 
 def says_who(field: Field[Any, Any], *, link: str = "") -> bool:
     """Whether it looks like something by which somebody is known or reached: beside a ``link``, whoever that leads to."""
-    return looks(field, link=link) in SAYS_WHO and not (link and is_of_another(field.name, beside=link))
+    if looks(field, link=link) not in SAYS_WHO:
+        return False
+    copy = key_of_copy(field)
+    return not link or (copy[0].name == link if copy else not is_of_another(field.name, beside=link))
 
 
 def may_name(field: Field[Any, Any]) -> bool:
@@ -148,6 +154,22 @@ def is_of_another(name: str, *, beside: str) -> bool:
     """Whether a column is about another person than the reference beside it: `submitter_email`, beside `assigned_to`."""
     link, first = _words(beside), _words(name)[0]
     return _has_any(link, _SERVING) and first in _PEOPLE.split() and first not in link
+
+
+def key_of_copy(field: Field[Any, Any]) -> tuple[ForeignKey[Any, Any], str] | None:
+    """Of `poster_name`, beside a key `poster` to a person: that key, and what stands behind its name. Who else is named in the row is
+    somebody else."""
+    keys = [
+        each
+        for each in field.model._meta.concrete_fields
+        if isinstance(each, ForeignKey) and field.name.startswith(f"{each.name}_") and _is_principal(each.related_model)
+    ]
+    for key in sorted(keys, key=lambda each: len(each.name), reverse=True):
+        rest = field.name.removeprefix(f"{key.name}_")
+        words = _words(rest)  # `user_agent` is no agent of the user's
+        if words[-1] == "name" or _identifies(key, rest) or any(_has_any(words, names) for names in _WORDS.values()):
+            return key, rest
+    return None
 
 
 def way_to_a_person(model: type[Model]) -> str | None:
@@ -197,6 +219,15 @@ def _by_itself(field: Field[Any, Any], link: str) -> Looks | None:
     about_mail = _has_any(words[-1:], _ABOUT_MAIL)
     kinds = (kind for kind, names in _WORDS.items() if _has_any(words, names))
     return next((kind for kind in kinds if not (kind is Looks.EMAIL and about_mail)), None)
+
+
+def _identifies(key: ForeignKey[Any, Any], name: str) -> bool:
+    """Whether a person is told from others by their column of this name: a slug, a handle."""
+    target: Any = key.related_model
+    column = next((each for each in target._meta.concrete_fields if each.name == name), None)
+    return (
+        column is not None and column.unique and not column.primary_key and _is_text(column) and not is_credential(name)
+    )
 
 
 def _near_a_person(field: Field[Any, Any], words: tuple[str, ...]) -> Looks | None:

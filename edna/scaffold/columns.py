@@ -69,6 +69,8 @@ class Filling:
     values: dict[str, str]
     #: Rows that the application expects beside every user; None where it is better off without.
     companions: dict[type[Model], dict[str, str] | None]
+    #: Columns that need a row which nobody can make up.
+    undecided: list[str]
 
 
 def filling_of(disguise: type[Disguise], model: type[Model], *, principals: Models) -> Filling | None:
@@ -84,22 +86,27 @@ def filling_of(disguise: type[Disguise], model: type[Model], *, principals: Mode
     companions = {
         relation.model: None
         if relation.model in moved or kind_of(relation.model, principals=principals) in NEVER_BACK
-        else _values(relation.model, but=relation.field)
+        else _values_beside(relation.model, but=relation.field)
         for relation in relations_to(model)
         if relation.field.unique and not relation.is_parent_link
     }
-    return Filling(_values(model) or {}, companions)
+    values = _values(model)
+    undecided = [name for name in values if model._meta.get_field(name).is_relation]
+    return Filling({name: code for name, code in values.items() if name not in undecided}, companions, undecided)
 
 
-def _values(model: type[Model], *, but: Field[Any, Any] | None = None) -> dict[str, str] | None:
+def _values_beside(model: type[Model], *, but: Field[Any, Any]) -> dict[str, str] | None:
     """None if a column needs what nobody can make up: a reference."""
+    values = _values(model, but=but)
+    return None if any(model._meta.get_field(name).is_relation for name in values) else values
+
+
+def _values(model: type[Model], *, but: Field[Any, Any] | None = None) -> dict[str, str]:
     values: dict[str, str] = {}
     for field in model._meta.local_concrete_fields:
         if field.primary_key or field is but or getattr(field, "generated", False):
             continue
         code = _filling(field)
-        if field.is_relation and code is not None:
-            return None
         if code is not None:
             values[field.name] = code
     return values

@@ -9,7 +9,7 @@ import json
 import re
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 from django.apps import apps
 from django.db.models import Model
@@ -113,6 +113,12 @@ def _generator(model: type[Model], filling: Filling | None) -> str:
         "",
         f"    model = {written_model(model)}",
     ]
+    for name in filling.undecided:
+        target: Any = model._meta.get_field(name).related_model
+        lines += _comment(
+            f"Decide: {name} needs a row of {target._meta.label}. "
+            f'Add "{name}": placeholders.row({target.__name__}, ...) with what tells which.'
+        )
     if filling.values:
         lines += _exploded(f"values = {_written(filling.values)}", indent=4, comma="", at_once=True)
     if filling.companions:

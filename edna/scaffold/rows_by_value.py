@@ -135,6 +135,11 @@ def _same(principal: type[Model], column: Field[Any, Any], looks: Looks) -> str 
     fields = {each.name: each for each in principal._meta.local_concrete_fields if is_text(each)}
     if looks is Looks.EMAIL:
         return _address(principal)
+    if copy := personal_columns.key_of_copy(column):
+        # `user_name` is a copy of the user's `username`, whatever they log in with.
+        same = next((each for each in (copy[1], column.name.replace("_", "")) if each in fields), None)
+        if same is not None:
+            return same
     login = getattr(principal, "USERNAME_FIELD", "")
     if login in fields and _LOGIN.intersection(column.name.lower().split("_")):
         return str(login)

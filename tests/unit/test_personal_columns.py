@@ -113,6 +113,28 @@ def test_a_column_that_is_named_after_the_reference_beside_it_is_about_the_same_
     assert looks(Group, "granted_by_name", text(), link="granted_by") is Looks.NAME
 
 
+@pytest.mark.parametrize(
+    ("name", "whose"),
+    [
+        ("author_name", "author"),
+        ("author_email", "author"),
+        ("author_apikey", None),
+        ("author_ip", "author"),
+        ("author_agent", None),
+        ("authors_name", None),
+        ("question_name", None),
+    ],
+)
+def test_whose_a_copy_is_follows_from_the_key_that_it_is_named_after(name: str, whose: str | None) -> None:
+    """Not from any other key of the row. What stands behind the name has to look like somebody's."""
+    field = text()
+    looks(Answer, name, field)
+    copy = personal_columns.key_of_copy(field)
+    assert (copy and copy[0].name) == whose
+    assert personal_columns.says_who(field, link="author") or whose is None
+    assert not (whose and personal_columns.says_who(field, link="editor"))
+
+
 def test_references_to_people_are_told_from_others() -> None:
     assert personal_columns.looks(Answer._meta.get_field("author")) is Looks.PERSON
     assert personal_columns.looks(Answer._meta.get_field("question")) is None

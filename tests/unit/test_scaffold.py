@@ -142,6 +142,17 @@ def test_what_a_model_empties_is_listed(write: Write) -> None:
     assert "    #   draft_app.Guestbook.patron (SET_NULL)\n" in write(*LIBRARY)
 
 
+def test_what_is_written_beside_a_key_is_of_whom_that_leads_to(write: Write) -> None:
+    """A moderator who leaves takes the own name along and not the author's, and a copy of a handle is no less a name."""
+    text = write(*LIBRARY)
+    steps = steps_of(text)
+    assert 'Modify(Review, owner="author", set={"author_name": "", "author_handle": ""})' in steps
+    assert 'Modify(Review, owner="hidden_by", set={"hidden_by_name": None, "hidden_by_handle": None})' in steps
+    assert sum("Modify(Review" in step for step in steps) == 2
+    assert 'owner=edna.by_value("author_handle", "handle"),' in text
+    assert "edna.W207" not in run_module(text)
+
+
 def test_what_rows_of_a_person_refer_to_is_listed_with_what_it_says(write: Write) -> None:
     assert "    #   draft_app.Address (by draft_app.Loan.sent_to); keeps street\n" in write(*LIBRARY)
 
@@ -207,6 +218,15 @@ def test_steps_in_comments_can_be_pasted(write: Write) -> None:
 def test_rows_beside_placeholder_users_have_values_that_pages_know(write: Write) -> None:
     """Of a column with choices and a default that is computed: it was 0."""
     assert 'companions = {Dossier: {"rows_per_page": 10}}' in write(*LIBRARY)
+
+
+def test_a_row_that_placeholder_users_need_is_left_to_decide_and_nothing_else_is(write: Write) -> None:
+    """All other columns are filled in, and nobody can log in as one."""
+    text = write("tests.unit.draft_app", "Apprentice")
+    assert '        "label": placeholders.random_string(),\n        "is_active": False,\n' in text
+    assert "# Decide: guild needs a row of draft_app.Guild." in text
+    assert 'Add "guild": placeholders.row(Guild, ...)' in " ".join(text.replace("#", "").split())
+    assert run_module(text) == ["edna.E312"]
 
 
 def test_what_a_site_may_delete_meanwhile_is_suggested(write: Write) -> None:

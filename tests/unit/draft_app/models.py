@@ -39,6 +39,7 @@ class Patron(Table):
 
     number = models.IntegerField(unique=True)
     email = models.EmailField(unique=True)
+    handle = models.CharField(max_length=40, unique=True, null=True)
     is_staff = models.BooleanField(default=False)
     warden = models.ForeignKey("self", models.CASCADE, null=True)
     wishes = models.ManyToManyField(Book)
@@ -299,6 +300,18 @@ class Guestbook(Table):
     ip_address = models.GenericIPAddressField()
 
 
+class Review(Table):
+    """Says of several people who they are, beside the key to each."""
+
+    author = models.ForeignKey(Patron, models.SET_NULL, null=True, related_name="+")
+    author_name = models.CharField(max_length=40)
+    author_handle = models.CharField(max_length=40)
+    author_shelf = models.CharField(max_length=40)
+    hidden_by = models.ForeignKey(Patron, models.SET_NULL, null=True, related_name="+")
+    hidden_by_name = models.CharField(max_length=40, null=True)
+    hidden_by_handle = models.CharField(max_length=40, null=True)
+
+
 class Counter(Table):
     """A view that somebody else keeps."""
 
@@ -336,3 +349,19 @@ class HistoricalWill(Table):
 
 class Team(Table):
     members = models.ManyToManyField(Patron)
+
+
+class Guild(Table):
+    title = models.CharField(max_length=40)
+
+
+class Apprentice(Table):
+    """A principal whose row needs another one."""
+
+    label = models.CharField(max_length=40, unique=True)
+    is_active = models.BooleanField(default=True)
+    guild = models.ForeignKey(Guild, models.CASCADE)
+
+
+class Masterpiece(Table):
+    apprentice = models.ForeignKey(Apprentice, models.PROTECT)
