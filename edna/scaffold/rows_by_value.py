@@ -120,13 +120,17 @@ def without_account(draft: Draft) -> list[Named]:
 
 
 def _owner(draft: Draft, told: list[Field[Any, Any]]) -> str | None:
-    """By an address, which is one person's, before a name."""
+    """By an address, which is one person's, before a name; by what one person alone has before another."""
     principal = draft.principal if len(draft.principals) > 1 else None
     for looks in (Looks.EMAIL, Looks.NAME):
-        for column in told:
-            theirs = _same(draft.principal, column, looks) if personal_columns.looks(column) is looks else None
-            if theirs is not None:
-                return by_value(column.name, theirs, principal=principal)
+        pairs = [
+            (column.name, theirs)
+            for column in told
+            if personal_columns.looks(column) is looks and (theirs := _same(draft.principal, column, looks)) is not None
+        ]
+        alone = [pair for pair in pairs if draft.principal._meta.get_field(pair[1]).unique]  # type: ignore[union-attr]
+        for own, theirs in alone or pairs:
+            return by_value(own, theirs, principal=principal)
     return None
 
 

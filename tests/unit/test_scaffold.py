@@ -220,6 +220,11 @@ def test_rows_beside_placeholder_users_have_values_that_pages_know(write: Write)
     assert 'companions = {Dossier: {"rows_per_page": 10}}' in write(*LIBRARY)
 
 
+def test_whom_a_row_names_is_told_by_what_one_person_alone_has(write: Write) -> None:
+    """Two may have one name."""
+    assert 'owner=edna.by_value("maker_label", "label"),' in write("tests.unit.draft_app", "Apprentice")
+
+
 def test_a_row_that_placeholder_users_need_is_left_to_decide_and_nothing_else_is(write: Write) -> None:
     """All other columns are filled in, and nobody can log in as one."""
     text = write("tests.unit.draft_app", "Apprentice")

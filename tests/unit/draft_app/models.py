@@ -358,6 +358,7 @@ class Guild(Table):
 class Apprentice(Table):
     """A principal whose row needs another one."""
 
+    name = models.CharField(max_length=40, default="")
     label = models.CharField(max_length=40, unique=True)
     is_active = models.BooleanField(default=True)
     guild = models.ForeignKey(Guild, models.CASCADE)
@@ -365,3 +366,6 @@ class Apprentice(Table):
 
 class Masterpiece(Table):
     apprentice = models.ForeignKey(Apprentice, models.PROTECT)
+    maker = models.ForeignKey(Apprentice, models.SET_NULL, null=True, related_name="+")
+    maker_name = models.CharField(max_length=40)
+    maker_label = models.CharField(max_length=40)
