@@ -40,6 +40,7 @@ def check_relations(disguise: type[Disguise]) -> list[CheckMessage]:
         *_admin_history(disguise),
         *check_trees(disguise),
         *_copies(disguise),
+        *_who_changed(disguise),
     ]
 
 
@@ -264,6 +265,43 @@ def _copies(disguise: type[Disguise]) -> Iterator[CheckMessage]:
                 obj=name_of(disguise),
                 id="edna.W209",
             )
+
+
+def _who_changed(disguise: type[Disguise]) -> Iterator[CheckMessage]:
+    """Copies that lose an owner, and go on saying who made the change: mostly the same person."""
+    name = histories.CHANGED_BY
+    first = {step.model: step for step in reversed(disguise.steps()) if isinstance(step, Decorrelate)}
+    for step in reversed(first.values()):
+        if not is_table(step.model) or histories.original(step.model) is None:
+            continue
+        beside = [each for each in disguise.steps() if same_table(each.model, step.model)]
+        if (
+            any(name in (*each.owners, *getattr(each, "set", ())) for each in beside)
+            or not any(field.name == name and _leads_to_a_person(field) for field in step.model._meta.concrete_fields)
+            or coverage.kept(disguise, step.model, name)
+            or _goes(disguise)
+        ):
+            continue
+        emptied, keep = Modify(step.model, name, set={name: None}), Keep(step.model, name, why="...")
+        yield Warning(
+            f"{written(step)} takes a name off copies, and the account stays: {step.model._meta.label}.{name} goes on "
+            "saying who made each change, and who wrote the first one.",
+            hint=f"Add {written_step(emptied)}. If it may stay: {written_step(keep)}.",
+            obj=name_of(disguise),
+            id="edna.W210",
+        )
+
+
+def _leads_to_a_person(field: Any) -> bool:
+    return personal_columns.looks(field) is personal_columns.Looks.PERSON
+
+
+def _goes(disguise: type[Disguise]) -> bool:
+    """Whether the account goes, and references to it are emptied."""
+    try:
+        return registry.removes_account(disguise)
+    except SpecError:
+        return True  # another check says what is wrong
 
 
 def _done_to_copies(step: Transformation, copies: type[Model], there: list[Transformation]) -> bool:

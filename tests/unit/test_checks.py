@@ -630,6 +630,21 @@ SPECS: dict[str, tuple[str, type[Disguise], type[Disguise]]] = {
         spec(Decorrelate(Diary, owner="author"), Keep(Diary, "body", why="it was public")),
         spec(Decorrelate(Diary, owner="author"), Keep(HistoricalDiary, "history_id", why="it was public")),
     ),
+    "copies that say who made the change": (
+        "W210",
+        spec(Decorrelate(HistoricalDiary, owner="author")),
+        spec(*(Decorrelate(HistoricalDiary, owner=each) for each in ("author", "history_user"))),
+    ),
+    "copies that say who made the change, of an account that goes": (
+        "W210",
+        spec(Decorrelate(HistoricalDiary, owner="author")),
+        spec(Remove(Person), Decorrelate(HistoricalDiary, owner="author")),
+    ),
+    "copies that say who made the change, which may stay": (
+        "W210",
+        spec(Decorrelate(HistoricalDiary, owner="author")),
+        spec(Decorrelate(HistoricalDiary, owner="author"), Keep(HistoricalDiary, "history_user", why="it was public")),
+    ),
     "generic key": ("W205", spec(LETTERS), spec(LETTERS, Keep(TaggedItem, "content_object"))),
     "generic key, and a hidden table": ("W205", spec(LETTERS), spec(READERS)),
     "generic key, covered for another owner": (
@@ -891,6 +906,14 @@ def test_hint_for_copies_is_the_same_step_where_they_say_whose_they_are(run: Run
     edna.unregister(registry.get("checks.sample"))
     hint = str(message(run(spec(Remove(Guest), Remove(Visit, owner="guest"))), "W209").hint)
     assert 'Remove(HistoricalGuest, owner=edna.by_value("id", "id", principal=Guest))' in hint
+
+
+def test_who_made_changes_is_told_once_a_table(run: Run) -> None:
+    """Of several owners each is a step of its own."""
+    first, again = (Decorrelate(HistoricalDiary, owner="author", where=Q(body=text)) for text in ("", "x"))
+    found = [each for each in run(spec(first, again)) if each.id == "edna.W210"]
+    assert len(found) == 1
+    assert 'Modify(HistoricalDiary, owner="history_user", set={"history_user": None})' in str(found[0].hint)
 
 
 def test_a_tree_that_somebody_mends_is_no_matter(run: Run) -> None:
