@@ -52,6 +52,12 @@ def in_words(alias: str | None = None) -> str:
     return f" in the database {looked_in!r}" if looked_in and conf.databases() else ""
 
 
+def as_argument() -> str:
+    """What names to a command the database that is at work, behind its other arguments; nothing where there is one database."""
+    alias = at_work.get()
+    return f" --database {alias}" if alias and conf.databases() else ""
+
+
 @contextmanager
 def at(alias: str) -> Iterator[None]:
     """As `on`, for an alias that is known to be right."""

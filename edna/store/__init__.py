@@ -151,7 +151,7 @@ def unsound(entry: Entry) -> EntryForged:
         f"Entry {entry.id}{shards.in_words()} does not carry this site's tag: whose key it is was changed past edna, or noted "
         'under a server key that is not in EDNA["MAC_KEYS"] now. Nothing was changed, and nothing is sealed to it. See '
         "manage.py edna_verify; put a missing key back behind the present one and run manage.py edna_vouch, or restore the row "
-        f"from a backup. If you know that it is right as it is: manage.py edna_vouch --entry {entry.id}."
+        f"from a backup. If you know that it is right as it is: manage.py edna_vouch --entry {entry.id}{shards.as_argument()}."
         f"{of_several if shards.in_words() else ''}"
     )
 

@@ -28,6 +28,7 @@ from django.core.files.base import ContentFile  # noqa: E402
 from django.core.files.storage import FileSystemStorage, default_storage  # noqa: E402
 from django.core.management import CommandError  # noqa: E402
 from django.db import connections  # noqa: E402
+from django.db.models import QuerySet  # noqa: E402
 from django.test import Client, override_settings  # noqa: E402
 
 import edna  # noqa: E402
@@ -37,8 +38,8 @@ from edna.db.short_values import number_of  # noqa: E402
 from edna.devices.models import DeviceRecord  # noqa: E402
 from edna.engine.books import under_way  # noqa: E402
 from edna.models import Bag, FileTask, KeySlot, PrincipalEntry, Replay, SessionLink  # noqa: E402
-from edna.operations import audit  # noqa: E402
-from edna.operations.models import AuditCount, AuditEntry  # noqa: E402
+from edna.operations import audit, jobs  # noqa: E402
+from edna.operations.models import AuditCount, AuditEntry, Job, JobItem  # noqa: E402
 from edna.operations.upkeep import verification  # noqa: E402
 from tests.shards.run import PASSWORD, SHARDS, both, everything, manage, member, refused, tell  # noqa: E402
 from tests.upgrades.club.models import Message, Note  # noqa: E402
@@ -244,6 +245,26 @@ def another_alias(former: str, alias: str) -> Iterator[None]:
     finally:
         connections[alias].close()
         del settings.DATABASES[alias]
+
+
+@story
+def of_copies_the_one_in_the_database_that_is_named_is_vouched_for() -> None:
+    """An entry keeps its number where it is copied to, and so does a job. Whoever vouches for one of them has looked at one."""
+    north, _ = both()
+    edna.register_principal(north)
+    with edna.on("north"):
+        job = jobs.start("club.veil").id
+    tagged: tuple[type[Any], ...] = (PrincipalEntry, Job, JobItem)
+    for model in tagged:
+        QuerySet(model, using="north").update(tag=bytes(16))
+    copied(*tagged)
+    (entry,) = PrincipalEntry.objects.using("north")
+    for named in (("--entry", str(entry.pk)), ("--job", str(job))):
+        with refused(CommandError, "--database"):
+            vouched(*named)
+        vouched(*named, "--database", "north")
+    assert found("north") == {"job_waiting": [job]}
+    assert found("south").keys() >= {"entry_tag", "job"}
 
 
 @story

@@ -54,8 +54,9 @@ class Command(EdnaCommand):
         super().add_arguments(parser)
 
     def is_for_each(self, options: dict[str, Any]) -> bool:
-        # What has the tag of another place is vouched for in one that somebody names: in the others it may have been copied.
-        return options["formerly"] is None and not options.get("formerly_alone")
+        # One row, and what has the tag of another place, is vouched for where somebody says: in the others it may have been copied.
+        one = options["entry"] is not None or options["job"] is not None
+        return not one and options["formerly"] is None and not options.get("formerly_alone")
 
     def run(self, options: dict[str, Any]) -> None:
         entry, job = options["entry"], options["job"]

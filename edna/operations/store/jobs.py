@@ -281,7 +281,7 @@ def require_sound(job: TaggedJob | JobRow) -> None:
             f"Job {job.id} does not carry this site's tag: it was written or changed past edna, or noted under a server key that is "
             'not in EDNA["MAC_KEYS"] now. It is not run, and stays as evidence. See manage.py edna_verify; put a missing key back, or '
             "find out who wrote to the table. If you know that it is right as it is: "
-            f"manage.py edna_vouch --job {job.id}."
+            f"manage.py edna_vouch --job {job.id}{shards.as_argument()}."
         )
 
 
