@@ -16,6 +16,7 @@ from edna import Decorrelate, Disguise, Modify, Remove, devices, inner_door
 from edna.crypto.keys import SecretKey
 from edna.errors import EntryForged
 from edna.models import Bag, PrincipalEntry
+from edna.operations import jobs
 from edna.records.bag import BagKind
 from edna.records.diff import Listed
 from edna.records.locator import SEALED_LOCATOR_BYTES
@@ -154,6 +155,41 @@ def test_for_everybody_each_of_several_takes_the_own_name_along(
             people[number].reveal(entry.receipt)
         away.discard(("ann", "bob", "cat")[number])
         assert not any(name in text for name in away for text in office.Report.objects.values_list("text", flat=True))
+    assert application_dump() == before
+
+
+IN_COMMON = {
+    each.name.removeprefix("office."): each
+    for each in (*specs.TWO, *specs.OF_THREE, *specs.OF_MANY, *specs.SHARED)
+    if each.name.removeprefix("office.")
+    in (
+        *("notes", "tickets-emptied", "papers", "papers-at-random"),
+        *("reports-re-pointed", "reports-and-other-names", "shared-messages-of-both"),
+    )
+}
+
+
+@pytest.mark.thorough
+@first_everywhere("back", [(0, 1, 2), (2, 1, 0), (1, 2, 0)])
+@pytest.mark.parametrize("way", ["at-once", "in-parts", "by-a-job", "selected"])
+@pytest.mark.parametrize("disguise", IN_COMMON.values(), ids=IN_COMMON)
+def test_for_everybody_what_several_have_in_common_comes_back_with_the_last(
+    people: list[Person], settings: Any, disguise: type[Disguise], way: str, back: Sequence[int]
+) -> None:
+    """It is changed once for all of them. Whoever comes back first has to wait for the others: no change of theirs tells of them."""
+    settings.EDNA = {**settings.EDNA, "JOB_BATCH": 1 if way == "by-a-job" else len(people)}
+    before, away = application_dump(), {str(each.user.pk) for each in people}
+    if way in ("at-once", "in-parts"):
+        edna.disguise_all(disguise.name, atomic=way == "at-once")
+    else:
+        jobs.run(jobs.start(disguise.name, principals=[each.user for each in people] if way == "selected" else None).id)
+    assert readable(disguise, away) == []
+    for number in back:
+        person = people[number]
+        for entry in person.history():
+            person.reveal(entry.receipt)
+        away.discard(str(person.user.pk))
+        assert readable(disguise, away) == []
     assert application_dump() == before
 
 

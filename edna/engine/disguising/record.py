@@ -14,7 +14,7 @@ from edna.db.rows import Row
 from edna.engine.forwarding import table_history
 from edna.engine.planning import mentions
 from edna.engine.planning.shares import Share
-from edna.engine.planning.steps import Plan, PlannedStep
+from edna.engine.planning.steps import Owner, Plan, PlannedStep
 from edna.records.diff import Modified, Owners, Removed, RowBatch, Shares
 from edna.records.locator import Locator
 from edna.records.speaksfor import SpeaksFor
@@ -131,7 +131,7 @@ def tell_owners(plan: Plan, step: PlannedStep, records: list[Records]) -> list[S
         owned = step.owned.get(key, ())
         if any(owner.entry.natural and not owner.mine for owner in owned):
             owners.setdefault(target, []).extend(
-                (*key, owner.path, str(owner.entry.reference), owner.entry.public_key, ",".join(owner.columns))
+                (*key, owner.path, str(owner.entry.reference), owner.entry.public_key, _columns_of(owner))
                 for owner in owned
                 if owner.entry.natural
             )
@@ -148,6 +148,11 @@ def tell_owners(plan: Plan, step: PlannedStep, records: list[Records]) -> list[S
         shared.append(SharedRows(Locator.new(), (over,), entries, says_where=True, beneath=beneath))
         records[target].diffs.append(Shares.of(table.label, [(shared[-1].locator.expose(), 0)]))
     return shared
+
+
+def _columns_of(owner: Owner) -> str:
+    """With an empty name before those of a change that was made for them as well."""
+    return ",".join(("", *owner.columns) if owner.shares_change else owner.columns)
 
 
 def record(step: PlannedStep, columns: Sequence[str], rows: Sequence[Row], records: list[Records]) -> None:

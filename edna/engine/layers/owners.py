@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from edna.coverage import relation_to_several
 from edna.db.rows import Row
@@ -29,6 +29,8 @@ class Need:
     columns: frozenset[str]
     #: Whether the path leads to others as well: to elements, or along a relation to several rows.
     among_several: bool = False
+    #: Whether the change was made for them as well, so that none of their own tells of it.
+    shares_change: bool = False
 
     @property
     def at(self) -> str:
@@ -70,8 +72,9 @@ def needs_of(opened: Opened) -> dict[tuple[str, Row], list[Need]]:
         }
         for row in batch.rows:
             path, reference, public_key, columns = str(row[width]), *row[width + 1 :]
-            of_theirs = frozenset(filter(None, str(columns).split(",")))
-            needs.setdefault((batch.model, tuple(row[:width])), []).append(
-                Need(path, str(reference), bytes(public_key), of_theirs, among_several=to_several[path])
-            )
+            first, *rest = str(columns).split(",")
+            shared = not first and bool(rest)
+            need = Need(path, str(reference), bytes(public_key), frozenset(filter(None, (first, *rest))))
+            need = replace(need, among_several=to_several[path], shares_change=shared)
+            needs.setdefault((batch.model, tuple(row[:width])), []).append(need)
     return needs

@@ -67,7 +67,8 @@ def note_owners(steps: Sequence[PlannedStep], scope: Scope) -> None:
                 )
                 if told_of_it:
                     told[entry.id] = entry
-                owners.append(Owner(path, entry, mine, told_of_it, on_top, columns))
+                shared = bool(columns) and not mine and entry.natural and _is_made_for(entry, step, path, scope)
+                owners.append(Owner(path, entry, mine, told_of_it, on_top, columns, shares_change=shared))
             if any(owner.told or (owner.entry.natural and not owner.mine) for owner in owners):
                 step.owned[key] = tuple(owners)
     unlocked = [str(entry.reference) for entry in told.values() if str(entry.reference) not in scope.known]
@@ -77,6 +78,17 @@ def note_owners(steps: Sequence[PlannedStep], scope: Scope) -> None:
         for step, _, _ in found:
             for key, owned in step.owned.items():
                 step.owned[key] = tuple(owner.with_entry(now.get(owner.entry.id, owner.entry)) for owner in owned)
+
+
+def _is_made_for(entry: Entry, step: PlannedStep, path: str, scope: Scope) -> bool:
+    """Whether one change is made for its target and for this owner, whose turn it is as well, now or in another plan."""
+    change = step.transformation
+    return (
+        isinstance(change, Modify)
+        and coverage.changes_once(change)
+        and path in change.owners
+        and (str(entry.reference) in scope.owners or scope.ask_turns is not None)
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,9 +215,15 @@ def takes_out(disguise: type[Disguise], model: type[Model], path: str) -> bool:
         return _changes(disguise, model, path)
     try:
         holder = registry.owner_target(model, over or None)
-        field = holder._meta.get_field(name)
+        field: Any = holder._meta.get_field(name)
     except (SpecError, FieldDoesNotExist):
         return True
+    if field.many_to_many:
+        # The column is one of the table in between.
+        many: Any = field if isinstance(field, ManyToManyField) else field.remote_field
+        name = many.m2m_reverse_field_name() if many is field else many.m2m_field_name()
+        holder = many.remote_field.through
+        field = holder._meta.get_field(name)
     for step in disguise.steps():
         if same_table(step.model, holder):
             several = isinstance(step, Remove) and len(step.owners) > 1 and name in step.owners

@@ -87,7 +87,8 @@ class Owner:
     """Somebody who owns a row: by which path, and whether it is ``mine``, who is disguised.
 
     ``told``: that one more disguise lies over it; ``on_top``: but beneath a change of their own of this very disguise. ``columns`` are
-    theirs, too; none where it is the row itself.
+    theirs, too; none where it is the row itself. ``shares_change``: the change is made for them as well, so that none of their own tells
+    of it.
     """
 
     path: str
@@ -96,6 +97,7 @@ class Owner:
     told: bool
     on_top: bool
     columns: tuple[str, ...]
+    shares_change: bool = False
 
     def with_entry(self, entry: Entry) -> Owner:
         return replace(self, entry=entry)

@@ -130,6 +130,12 @@ class Others:
         common = frozenset(batch.columns)
         # Of the own ones, as they were before any change of theirs was undone: whom they named then could be told.
         standing = self.standing if of is None else self._look(batch, asked, needs)
+        if of is None:
+            # Rows that this reveal has brought back: of a change that was made for others as well, they alone tell.
+            back = [key for key in asked if (batch.model, key) not in standing.named]
+            self._look(
+                batch, [key for key in back if any(need.shares_change for need in needs[batch.model, key])], needs
+            )
         standing = self._once_back(batch, asked, needs, standing)
         return [
             row
@@ -264,11 +270,12 @@ class Others:
         if common and not by_any and self._may_be_told_elsewhere(standing, named, needed, common=common):
             return True
         mine = any(self._is_mine(standing, reference) for reference in named.values())
-        # Who has disguised it since has told it; but for those who did not find it, since what named them was taken out.
+        # Who has disguised it since has told it; but for those for whom the one change was made as well, and those who did not find it,
+        # since what named them was taken out.
         told = mine and bool(common) and not by_any
         return any(
             need.public_key not in self.mine
-            and not (told and not self._is_gone(standing, named, need))
+            and not (told and not need.shares_change and not self._is_gone(standing, named, need))
             and (not common or not need.columns.isdisjoint(common))
             and (self._is_missed(model, standing, named, need, by_any=by_any) or self._is_gone(standing, named, need))
             and not self._stands_for(standing, named, need)
