@@ -319,6 +319,42 @@ def test_whoever_is_named_no_more_by_what_the_site_did_keeps_nobody_waiting(ment
 
 
 @pytest.mark.once
+@pytest.mark.parametrize("has_key", [True, False])
+def test_of_a_row_that_was_removed_whoever_has_left_meanwhile_is_waited_for(
+    people: list[Person], has_key: bool
+) -> None:
+    """Also who had no key at that time, so that nobody could be told. What said that they are named there went with the row."""
+
+    class Emptied(Disguise):
+        name = "papers.emptied"
+        transformations = [
+            Modify(Folder, owner="mentions__writer", set={"summary": BY_NAME}),
+            Remove(Folder, owner="keeper"),
+            Remove(Mention, owner="folder__keeper"),
+            *Unmentioned.transformations[1:],
+        ]
+
+    bea, carl = people[0].user, people[1]
+    dora = Writer.objects.create(name="Dora")
+    later = carl if has_key else None
+    for named in (carl.user, dora):
+        folder = Folder.objects.create(keeper=bea, summary=f"By Bea and {named.name}.")
+        for writer in (bea, named):
+            Mention.objects.create(folder=folder, writer=writer)
+    before = application_dump()
+    with registering(Nobody, Emptied):
+        receipt = people[0].disguise("papers.emptied")
+        later = later or Person.registered(dora)
+        left = later.disguise("papers.emptied")
+        outcome = people[0].reveal(receipt)
+        assert [held.reason for held in outcome.held if held.model == "papers.folder"] == [Reason.OWNER_AWAY]
+        assert later.user.name not in " ".join(Folder.objects.filter(keeper=bea).values_list("summary", flat=True))
+        assert later.reveal(left).complete
+        people[0].reveal(receipt)
+    assert application_dump() == before
+
+
+@pytest.mark.once
 def test_whoever_is_named_beside_others_does_not_own_the_row(mentioned: list[Person]) -> None:
     """It is in nobody's export, and nobody edits it as one who is named there."""
     bea, *_ = mentioned

@@ -48,12 +48,15 @@ def note_owners(steps: Sequence[PlannedStep], scope: Scope) -> None:
     over, under = _changes_after(found), _changes_after(found[::-1])
     for step, paths, rows in found:
         targets = dict(zip(step.primary_keys(), step.targets, strict=True))
+        several = _paths_to_several(scope.disguise, step.table.model)  # type: ignore[arg-type]  # classes are hashable
         for key, values in rows.items():
             owners: list[Owner] = []
             by_path = zip(paths.items(), values, strict=True)
             for path, columns, value in ((*at, value) for at, whom in by_path for value in each_of(whom)):
                 entry = None if value is None else entries.get(reference_of(scope.model, value))
                 if entry is None:
+                    if value is not None and _is_missed_by_account(step, path, several):
+                        owners.append(_without_key(path, value, scope))
                     continue
                 target = scope.owners.get(str(entry.reference))
                 mine = target == targets[key]
@@ -78,6 +81,19 @@ def note_owners(steps: Sequence[PlannedStep], scope: Scope) -> None:
         for step, _, _ in found:
             for key, owned in step.owned.items():
                 step.owned[key] = tuple(owner.with_entry(now.get(owner.entry.id, owner.entry)) for owner in owned)
+
+
+def _is_missed_by_account(step: PlannedStep, path: str, several: Collection[str]) -> bool:
+    """Whether a row that is removed names somebody by what it cannot be held for when their account is gone: no foreign key of its own."""
+    return step.operation is Removed and (path in several or is_by_value(path))
+
+
+def _without_key(path: str, value: Any, scope: Scope) -> Owner:
+    """Somebody who has none. If they get one, and leave, the row says nothing of it: it is away."""
+    reference = reference_of(scope.model, value)
+    return Owner(
+        path, Entry(0, b"", scope.model._meta.label_lower, reference, True, b"", None), False, False, False, ()
+    )
 
 
 def _is_made_for(entry: Entry, step: PlannedStep, path: str, scope: Scope) -> bool:

@@ -101,7 +101,7 @@ def _found(others: Others, waiting: Sequence[RowBatch]) -> dict[str | bytes, Ent
     found: dict[str | bytes, Entry] = {
         entry.public_key: entry for entry in store.entries_by_public_key(strangers, using=others.using, lock=True)
     }
-    missing = {need.reference for public_key, need in strangers.items() if public_key not in found}
+    missing = {need.reference for need in needed if need.public_key in strangers and need.public_key not in found}
     named = {
         reference for named in others.standing.named.values() for reference in named.values() if reference
     } & others.standing.entries.keys()
