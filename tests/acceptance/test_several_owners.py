@@ -194,6 +194,27 @@ def test_for_everybody_what_several_have_in_common_comes_back_with_the_last(
 
 
 @pytest.mark.thorough
+@first_everywhere("back", list(permutations(range(3))))
+@pytest.mark.parametrize("alone", range(3))
+@pytest.mark.parametrize("name", ["papers", "papers-at-random", "reports-and-other-names"])
+def test_whoever_left_before_others_who_left_together_waits_for_each_of_these(
+    people: list[Person], settings: Any, name: str, alone: int, back: Sequence[int]
+) -> None:
+    """They were told by one of the two, who came back: the other one was away, and what all had in common was readable."""
+    before, away = application_dump(), {str(each.user.pk) for each in people}
+    disguise = IN_COMMON[name]
+    people[alone].disguise(disguise.name)
+    jobs.run(jobs.start(disguise.name, principals=[each.user for each in people if each is not people[alone]]).id)
+    assert readable(disguise, away) == []
+    for number in back:
+        for entry in people[number].history():
+            people[number].reveal(entry.receipt)
+        away.discard(str(people[number].user.pk))
+        assert readable(disguise, away) == []
+    assert application_dump() == before
+
+
+@pytest.mark.thorough
 @first_everywhere(("out", "back"), ORDERS)
 @pytest.mark.parametrize("disguise", specs.SHARED, ids=lambda each: each.name.removeprefix("office.shared-"))
 def test_a_shared_row_comes_back_without_what_is_anothers(

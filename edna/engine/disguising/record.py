@@ -137,8 +137,10 @@ def tell_owners(plan: Plan, step: PlannedStep, records: list[Records]) -> list[S
             )
         for beneath in (False, True):
             others = {owner.entry.id: owner.entry for owner in owned if owner.told and owner.on_top is beneath}
-            if others:
-                group = target, beneath, tuple(sorted(others))
+            # Each for whom the change is made tells of it: it lies over the row until the last of them is back.
+            makers = {target, *(owner.target for owner in owned if owner.shares_change and owner.target is not None)}
+            for maker in sorted(makers) if others else ():
+                group = maker, beneath, tuple(sorted(others))
                 told.setdefault(group, ([], tuple(others.values())))[0].append((*key, *nothing))
     for target, rows in owners.items():
         records[target].diffs.append(Owners.of(table.label, stamp, table.key_names, rows))

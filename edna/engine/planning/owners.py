@@ -71,7 +71,9 @@ def note_owners(steps: Sequence[PlannedStep], scope: Scope) -> None:
                 if told_of_it:
                     told[entry.id] = entry
                 shared = bool(columns) and not mine and entry.natural and _is_made_for(entry, step, path, scope)
-                owners.append(Owner(path, entry, mine, told_of_it, on_top, columns, shares_change=shared))
+                owners.append(
+                    Owner(path, entry, mine, told_of_it, on_top, columns, shares_change=shared, target=target)
+                )
             if any(owner.told or (owner.entry.natural and not owner.mine) for owner in owners):
                 step.owned[key] = tuple(owners)
     unlocked = [str(entry.reference) for entry in told.values() if str(entry.reference) not in scope.known]

@@ -98,6 +98,8 @@ class Owner:
     on_top: bool
     columns: tuple[str, ...]
     shares_change: bool = False
+    #: If they are disguised in the same plan: which of its targets they are.
+    target: int | None = None
 
     def with_entry(self, entry: Entry) -> Owner:
         return replace(self, entry=entry)
