@@ -196,15 +196,21 @@ def test_for_everybody_what_several_have_in_common_comes_back_with_the_last(
 @pytest.mark.thorough
 @first_everywhere("back", list(permutations(range(3))))
 @pytest.mark.parametrize("alone", range(3))
-@pytest.mark.parametrize("name", ["papers", "papers-at-random", "reports-and-other-names"])
+@pytest.mark.parametrize(
+    ("name", "for_all"),
+    [("papers", True), *((name, False) for name in ("papers", "papers-at-random", "reports-and-other-names"))],
+)
 def test_whoever_left_before_others_who_left_together_waits_for_each_of_these(
-    people: list[Person], settings: Any, name: str, alone: int, back: Sequence[int]
+    people: list[Person], name: str, alone: int, back: Sequence[int], *, for_all: bool
 ) -> None:
     """They were told by one of the two, who came back: the other one was away, and what all had in common was readable."""
     before, away = application_dump(), {str(each.user.pk) for each in people}
     disguise = IN_COMMON[name]
     people[alone].disguise(disguise.name)
-    jobs.run(jobs.start(disguise.name, principals=[each.user for each in people if each is not people[alone]]).id)
+    if for_all:  # whoever stands for the one who has left is disguised with the others
+        edna.disguise_all(disguise.name)
+    else:
+        jobs.run(jobs.start(disguise.name, principals=[each.user for each in people if each is not people[alone]]).id)
     assert readable(disguise, away) == []
     for number in back:
         for entry in people[number].history():

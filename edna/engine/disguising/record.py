@@ -125,7 +125,8 @@ def tell_owners(plan: Plan, step: PlannedStep, records: list[Records]) -> list[S
     table, stamp = step.table, table_history.newest(step.table.model._meta.app_label)
     owners: dict[int, list[Row]] = {}
     told: dict[tuple[int, bool, tuple[int, ...]], tuple[list[Row], tuple[Entry, ...]]] = {}
-    names = sorted({name for owned in step.owned.values() for owner in owned if owner.told for name in owner.columns})
+    telling = [owner for owned in step.owned.values() for owner in owned if owner.told or owner.shares_change]
+    names = sorted({name for owner in telling for name in owner.columns})
     nothing = (None,) * 2 * len(names)
     for key, target in zip(step.primary_keys(), step.targets, strict=True):
         owned = step.owned.get(key, ())
@@ -139,9 +140,13 @@ def tell_owners(plan: Plan, step: PlannedStep, records: list[Records]) -> list[S
             others = {owner.entry.id: owner.entry for owner in owned if owner.told and owner.on_top is beneath}
             # Each for whom the change is made tells of it: it lies over the row until the last of them is back.
             makers = {target, *(owner.target for owner in owned if owner.shares_change and owner.target is not None)}
-            for maker in sorted(makers) if others else ():
-                group = maker, beneath, tuple(sorted(others))
-                told.setdefault(group, ([], tuple(others.values())))[0].append((*key, *nothing))
+            # Whoever stands there for somebody may have it under an earlier disguise of theirs, whoever the change is made for.
+            for_others = {each.entry.id: each.entry for each in owned if each.mine and not each.entry.natural}
+            for maker in sorted(makers):
+                whom = others | for_others if beneath and maker != target else others
+                if whom:
+                    group = maker, beneath, tuple(sorted(whom))
+                    told.setdefault(group, ([], tuple(whom.values())))[0].append((*key, *nothing))
     for target, rows in owners.items():
         records[target].diffs.append(Owners.of(table.label, stamp, table.key_names, rows))
     shared = []
