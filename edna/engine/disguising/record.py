@@ -13,6 +13,7 @@ from typing import Any
 from edna.db.rows import Row
 from edna.engine.forwarding import table_history
 from edna.engine.planning import mentions
+from edna.engine.planning.owners import takes_out
 from edna.engine.planning.shares import Share
 from edna.engine.planning.steps import Owner, Plan, PlannedStep
 from edna.records.diff import Modified, Owners, Removed, RowBatch, Shares
@@ -123,6 +124,8 @@ def tell_owners(plan: Plan, step: PlannedStep, records: list[Records]) -> list[S
     if not step.owned:
         return []
     table, stamp = step.table, table_history.newest(step.table.model._meta.app_label)
+    cls: Any = plan.disguise  # classes are hashable
+    model: Any = table.model
     owners: dict[int, list[Row]] = {}
     told: dict[tuple[int, bool, tuple[int, ...]], tuple[list[Row], tuple[Entry, ...]]] = {}
     telling = [owner for owned in step.owned.values() for owner in owned if owner.told or owner.shares_change]
@@ -142,8 +145,9 @@ def tell_owners(plan: Plan, step: PlannedStep, records: list[Records]) -> list[S
             makers = {target, *(owner.target for owner in owned if owner.shares_change and owner.target is not None)}
             # Whoever stands there for somebody may have it under an earlier disguise of theirs, whoever the change is made for.
             for_others = {each.entry.id: each.entry for each in owned if each.mine and not each.entry.natural}
+            taken_out = {each.target for each in owned if each.shares_change and takes_out(cls, model, each.path)}
             for maker in sorted(makers):
-                whom = others | for_others if beneath and maker != target else others
+                whom = others | for_others if beneath and maker in taken_out else others
                 if whom:
                     group = maker, beneath, tuple(sorted(whom))
                     told.setdefault(group, ([], tuple(whom.values())))[0].append((*key, *nothing))
