@@ -1012,6 +1012,18 @@ def test_what_is_one_persons_alone_may_take_a_second_pass(zoo: Any) -> None:  # 
     story.teardown()
 
 
+def test_what_waits_for_somebody_else_and_for_an_own_disguise_may_be_held(zoo: Any) -> None:  # noqa: F811
+    """A mention of a comment, whose author is away, and of a post, which waits for the person's own account."""
+    story = ToldOfTown()
+    story.comment()
+    story.create(town.Mention, {"id": 1000, "comment_id": 1000, "post_id": 1000, "text": "needle"})
+    story.goes_with(town_specs.Unpublish, town_specs.LeaveQuietly)
+    first, _ = story.inhabitants.values()
+    story.disguise_one(first, town_specs.LeaveQuietly, {}, with_key=False)
+    story.reveal_one(first, story.history(first)[0])
+    story.teardown()
+
+
 def test_what_is_handed_over_takes_one(zoo: Any, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
     story = ToldOfTown()
     story.comment()

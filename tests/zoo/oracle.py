@@ -1164,7 +1164,8 @@ class Oracle:
                 others = True
             else:
                 own |= blocker.gone.holders[person]
-                others |= blocker.gone.together  # nothing moves into a bag for several
+                # Nothing moves into a bag for several; and what waits here as well may wait for others.
+                others |= blocker.gone.together or blocker.gone.holders[person] == {receipt}
         if not own - {receipt} or (others and (row.model._meta.label_lower, row.key) in said):
             return False
         receipts.clear()
