@@ -191,7 +191,8 @@ class BringBack(KeyPage):
         taken_too = [str(overrides[name]) for name in taken if name in overrides]
         if asked is not None:
             asked.initial.update({f"{_INSTEAD}{name}": overrides[name] for name in taken if name in overrides})
-        account = self.back if self.back is not None else api.principal(unlocked)
+        # Whoever has given up the last that was left of them is forgotten, and their key is closed.
+        account = self.back if self.back is not None or unlocked.closed else api.principal(unlocked)
         return self.show(
             self.outcome_template_name,
             title=title_of(outcome),

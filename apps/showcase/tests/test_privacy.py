@@ -12,7 +12,7 @@ import edna
 from apps.hotcrp_sim.models import PaperReview
 from apps.lobsters_sim.models import Story
 from apps.showcase.tests.beas import EMAIL, KEYS, PAIRS, PASSWORD, Bea, privacy, rows, text_of, url
-from apps.websubmit.models import Question
+from apps.websubmit.models import Answer, Question
 
 pytestmark = [pytest.mark.django_db, pytest.mark.once, pytest.mark.thorough]
 
@@ -77,6 +77,24 @@ def test_what_waits_is_told_after_a_login_and_given_up(beas: dict[str, Bea], key
     )
     with beas[key].unlock() as unlocked:
         assert edna.history(unlocked) == []
+
+
+def test_whoever_gives_up_the_last_that_waited_is_told_so(beas: dict[str, Bea]) -> None:
+    """Their account is gone, and nothing of it is left: the key opens nothing any more. The page said that nothing had been changed."""
+    bea = beas["websubmit"]
+    [(lecture,)] = {(each.question.lecture_id,) for each in Answer.objects.filter(author=bea.user)[:1]}
+    edna.disguise_all("websubmit.anonymize-lecture", params={"lecture": lecture})
+    Answer.objects.all().delete()
+    bea.user.delete()
+    with bea.unlock() as unlocked:
+        [entry] = edna.history(unlocked)
+        edna.reveal(entry.receipt, unlocked)
+    given = {"recovery_code": bea.code, "password": "", "identifier": ""}
+    [waiting] = Client().post(privacy("websubmit", "hidden"), given).context["waiting"]
+    held = [row.name for group in waiting["groups"] for row in group.rows]
+    sent = {"receipt": str(waiting["receipt"]), "row": held, "final": "on"}
+    told = Client().post(privacy("websubmit", "give-up"), {**given, **sent})
+    assert "Nothing of it waits for you any more" in text_of(told)
 
 
 @pytest.mark.parametrize(("key", "other"), PAIRS)
