@@ -128,8 +128,9 @@ def _owner(draft: Draft, told: list[Field[Any, Any]]) -> str | None:
             for column in told
             if personal_columns.looks(column) is looks and (theirs := _same(draft.principal, column, looks)) is not None
         ]
-        alone = [pair for pair in pairs if draft.principal._meta.get_field(pair[1]).unique]  # type: ignore[union-attr]
-        for own, theirs in alone or pairs:
+        if pairs:
+            alone = {each.name for each in draft.principal._meta.concrete_fields if each.unique}
+            own, theirs = next((pair for pair in pairs if pair[1] in alone), pairs[0])
             return by_value(own, theirs, principal=principal)
     return None
 

@@ -1123,14 +1123,20 @@ class Oracle:
         for column in self.owner_columns(row.model):
             yield row, column
         for path in (each for each in paths if "__" in each):
-            *way, last = path.split("__")
-            at: Row | None = row
-            for name in way:
-                column: Any = at and at.model._meta.get_field(name)
-                there = self.present(column.related_model) if isinstance(column, ForeignKey) else ()
-                at = next((each for each in there if each.key == at.value(column.attname)), None)  # type: ignore[union-attr]
-            if at is not None:
+            way, _, last = path.rpartition("__")
+            if (at := self._along(row, way.split("__"))) is not None:
                 yield at, at.model._meta.get_field(last).attname
+
+    def _along(self, row: Row, way: Iterable[str]) -> Row | None:
+        """The row to which foreign keys lead now, if it is there."""
+        for name in way:
+            column: Any = row.model._meta.get_field(name)
+            there = self.present(column.related_model) if isinstance(column, ForeignKey) else ()
+            found = next((each for each in there if each.key == row.value(column.attname)), None)
+            if found is None:
+                return None
+            row = found
+        return row
 
     def _when(self, layer: Layer) -> int:
         return min((self.order.index(receipt) for receipt in layer.receipts), default=-1)

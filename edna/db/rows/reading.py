@@ -185,11 +185,12 @@ def _named_values(
             suffix = " FOR UPDATE OF {table}"  # MySQL would lock the list, too, and cannot; MariaDB has no such words
         return f"EXISTS (SELECT 1 FROM {numbers} {joined}{suffix})", {"values": json.dumps(values)}
     if types and len(set(types)) == 1 and (arrays := arrays_of([(value,) for value in values], types[:1])):
-        condition, ends = f"{{column}} = ANY (%(values)s::{types[0]}[])", ends_of([(v,) for v in values], types[:1])
-        if ends:
+        bound_by_name: dict[str, Any] = {"values": arrays[0]}
+        condition = f"{{column}} = ANY (%(values)s::{types[0]}[])"
+        if ends := ends_of([(value,) for value in values], types[:1]):
             condition += f" AND {between('{column}', '%(least)s', '%(greatest)s')}"
-        named = {"values": arrays[0], **dict(zip(("least", "greatest"), ends, strict=bool(ends)))}
-        return f"EXISTS (SELECT 1 FROM {{table}} WHERE {condition}{suffix})", named
+            bound_by_name |= {"least": ends[0], "greatest": ends[1]}
+        return f"EXISTS (SELECT 1 FROM {{table}} WHERE {condition}{suffix})", bound_by_name
     marks, bound = listed(values, connection)
     named = {f"v{position}": value for position, value in enumerate(bound)}
     places = marks % tuple(f"%({name})s" for name in named)

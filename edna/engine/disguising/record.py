@@ -6,7 +6,7 @@ steps and records; reads and writes no tables.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -124,8 +124,6 @@ def tell_owners(plan: Plan, step: PlannedStep, records: list[Records]) -> list[S
     if not step.owned:
         return []
     table, stamp = step.table, table_history.newest(step.table.model._meta.app_label)
-    cls: Any = plan.disguise  # classes are hashable
-    model: Any = table.model
     owners: dict[int, list[Row]] = {}
     told: dict[tuple[int, bool, tuple[int, ...]], tuple[list[Row], tuple[Entry, ...]]] = {}
     telling = [owner for owned in step.owned.values() for owner in owned if owner.told or owner.shares_change]
@@ -139,18 +137,9 @@ def tell_owners(plan: Plan, step: PlannedStep, records: list[Records]) -> list[S
                 for owner in owned
                 if owner.entry.natural
             )
-        for beneath in (False, True):
-            others = {owner.entry.id: owner.entry for owner in owned if owner.told and owner.on_top is beneath}
-            # Each for whom the change is made tells of it: it lies over the row until the last of them is back.
-            makers = {target, *(owner.target for owner in owned if owner.shares_change and owner.target is not None)}
-            # Whoever stands there for somebody may have it under an earlier disguise of theirs, whoever the change is made for.
-            for_others = {each.entry.id: each.entry for each in owned if each.mine and not each.entry.natural}
-            taken_out = {each.target for each in owned if each.shares_change and takes_out(cls, model, each.path)}
-            for maker in sorted(makers):
-                whom = others | for_others if beneath and maker in taken_out else others
-                if whom:
-                    group = maker, beneath, tuple(sorted(whom))
-                    told.setdefault(group, ([], tuple(whom.values())))[0].append((*key, *nothing))
+        for maker, beneath, whom in _telling(owned, target, plan.disguise, table.model):
+            group = maker, beneath, tuple(sorted(whom))
+            told.setdefault(group, ([], tuple(whom.values())))[0].append((*key, *nothing))
     for target, rows in owners.items():
         records[target].diffs.append(Owners.of(table.label, stamp, table.key_names, rows))
     shared = []
@@ -159,6 +148,23 @@ def tell_owners(plan: Plan, step: PlannedStep, records: list[Records]) -> list[S
         shared.append(SharedRows(Locator.new(), (over,), entries, says_where=True, beneath=beneath))
         records[target].diffs.append(Shares.of(table.label, [(shared[-1].locator.expose(), 0)]))
     return shared
+
+
+def _telling(
+    owned: Sequence[Owner], target: int, disguise: Any, model: Any
+) -> Iterator[tuple[int, bool, dict[int, Entry]]]:
+    """Which targets tell of the change of one row, whether it lies beneath one of their own, and whom they tell."""
+    # Each for whom the change is made tells of it: it lies over the row until the last of them is back.
+    makers = {target, *(each.target for each in owned if each.shares_change and each.target is not None)}
+    # Whoever stands there for somebody may have it under an earlier disguise of theirs, whoever the change is made for.
+    standing_in = {each.entry.id: each.entry for each in owned if each.mine and not each.entry.natural}
+    taken_out = {each.target for each in owned if each.shares_change and takes_out(disguise, model, each.path)}
+    for beneath in (False, True):
+        others = {each.entry.id: each.entry for each in owned if each.told and each.on_top is beneath}
+        for maker in sorted(makers):
+            whom = others | standing_in if beneath and maker in taken_out else others
+            if whom:
+                yield maker, beneath, whom
 
 
 def _columns_of(owner: Owner) -> str:

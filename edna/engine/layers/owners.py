@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from edna.coverage import relation_to_several
 from edna.db.rows import Row
@@ -73,8 +73,13 @@ def needs_of(opened: Opened) -> dict[tuple[str, Row], list[Need]]:
         for row in batch.rows:
             path, reference, public_key, columns = str(row[width]), *row[width + 1 :]
             first, *rest = str(columns).split(",")
-            shared = not first and bool(rest)
-            need = Need(path, str(reference), bytes(public_key), frozenset(filter(None, (first, *rest))))
-            need = replace(need, among_several=to_several[path], shares_change=shared)
+            need = Need(
+                path,
+                str(reference),
+                bytes(public_key),
+                frozenset(filter(None, (first, *rest))),
+                among_several=to_several[path],
+                shares_change=not first and bool(rest),
+            )
             needs.setdefault((batch.model, tuple(row[:width])), []).append(need)
     return needs
