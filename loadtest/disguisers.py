@@ -11,10 +11,12 @@ from typing import Any, ClassVar, Final
 
 import gevent
 from locust import task
+from locust.exception import StopUser
 
 from loadtest.browser import Load, Page, Unexpected, Visitor
 from loadtest.people import Account
 from loadtest.samples import AROUND
+from loadtest.turns import Over
 
 _SEEN: Final = r'name="seen" value="([^"]+)"'
 _PATIENCE = 1000
@@ -40,6 +42,8 @@ class Disguiser(Visitor):
         try:
             with self.load.turns[self.what].turn() as account:
                 self.pair(account)
+        except Over:
+            raise StopUser from None
         except Unexpected as unexpected:
             self.load.wrong.append(str(unexpected))
             gevent.sleep(_REST_SECONDS)

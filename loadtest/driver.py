@@ -41,6 +41,8 @@ SPAWN_PER_SECOND = 25.0
 #: How long those who are in a turn when a phase ends may take: a whole conference, with workers that are busy otherwise.
 _END_SECONDS = 1300.0
 _ALIVE_SECONDS = 1.0
+#: How long a request may take that is under way at the end.
+_LAST_ANSWER_SECONDS = 60.0
 #: How much longer disguisers may be alone, until there are enough pairs.
 _MORE_SECONDS, _LOOK_SECONDS = 60.0, 0.1
 
@@ -84,7 +86,10 @@ class Driver:
         users: dict[str, Any] = import_module(f"loadtest.{order.app}").USERS
         self._disguisers = self._classes(users)
         self._parked = [one for one in self._disguisers.values() if not issubclass(one, Steered)]
-        self.environment = Environment(user_classes=[*users["normal"], *self._parked], host=order.host)
+        # What is under way at the end is waited for: the site would do it later, under the eyes of the next load.
+        self.environment = Environment(
+            user_classes=[*users["normal"], *self._parked], host=order.host, stop_timeout=_LAST_ANSWER_SECONDS
+        )
         self.environment.load = self.load  # type: ignore[attr-defined]
         self.environment.events.user_error.add_listener(self._failed)
         self._started = Event()
@@ -124,6 +129,8 @@ class Driver:
         if self.runner.user_count != everybody:
             self.load.wrong.append(f"{everybody - self.runner.user_count} users have ended before the end")
         self._bring_back()
+        for turns in self.load.turns.values():
+            turns.end()
         self.runner.quit()
 
     def _alone(self, variant: Variant) -> None:

@@ -17,6 +17,12 @@ from gevent.queue import Empty, Queue
 from loadtest.people import Account
 
 _LOOK_SECONDS = 0.05
+#: Instead of the number of an opening.
+_OVER = -1
+
+
+class Over(Exception):
+    """There are no more turns."""
 
 
 class Turns:
@@ -72,6 +78,11 @@ class Turns:
         except Empty:
             pass
 
+    def end(self) -> None:
+        """For good: whoever waits for a turn gets `Over`."""
+        self.close()
+        self._tickets.put(_OVER)
+
     def wait_until_idle(self, timeout_seconds: float) -> bool:
         """Whether everybody who was in a turn has ended it, and whoever may begin one has."""
         until = time.monotonic() + timeout_seconds
@@ -81,7 +92,10 @@ class Turns:
 
     @contextmanager
     def turn(self) -> Iterator[Account]:
-        """Waits for a turn, and is somebody in it. Nobody else becomes whoever fails in theirs: nobody knows in which state they are."""
+        """Waits for a turn, and is somebody in it. Nobody else becomes whoever fails in theirs: nobody knows in which state they are.
+
+        Raises: `Over`.
+        """
         opening = self._wait()
         free = self._free
         account = free.pop(self._source.randrange(len(free)))
@@ -98,6 +112,10 @@ class Turns:
     def _wait(self) -> int:
         while True:
             opening: int = self._tickets.get()
+            if opening == _OVER:
+                # For whoever else waits.
+                self._tickets.put(_OVER)
+                raise Over
             if opening != self._opening:
                 continue
             if self._free and self.busy < self._most:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 
 from django.conf import settings
@@ -17,10 +18,13 @@ from edna.pages.keys.returning import Return
 
 @dataclass
 class Faults:
-    """``at_return``, by recovery code: whose it is, and "loses a row", "gets a foreign row" or "is not back"."""
+    """``at_return``, by recovery code: whose it is, and "loses a row", "gets a foreign row" or "is not back". ``under_way``: the requests
+    for a lecture's page, each of which takes ``seconds``."""
 
     at_return: dict[str, tuple[str, str]]
     edit_fails_once: bool = False
+    seconds: float = 0
+    under_way: int = 0
 
 
 faults = Faults({}, getattr(settings, "EDIT_FAILS_ONCE", False))
@@ -49,7 +53,11 @@ def lecture(request: HttpRequest, pk: int) -> HttpResponse:
     if request.method == "POST" and faults.edit_fails_once:
         faults.edit_fails_once = False
         raise RuntimeError("out of order")
-    return lectures.lecture(request, pk=pk)
+    faults.under_way += 1
+    time.sleep(faults.seconds)
+    response = lectures.lecture(request, pk=pk)
+    faults.under_way -= 1
+    return response
 
 
 urlpatterns = [

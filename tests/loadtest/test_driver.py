@@ -29,7 +29,7 @@ def people(transactional_db: None, tmp_path: Path) -> People:
 def broken(settings: Any, live_server: Any) -> Iterator[str]:
     settings.ROOT_URLCONF = "tests.loadtest.broken_site"
     yield live_server.url
-    faults.at_return, faults.edit_fails_once = {}, False
+    faults.at_return, faults.edit_fails_once, faults.seconds = {}, False, 0
 
 
 def test_whatever_is_wrong_is_noticed(people: People, broken: str, tmp_path: Path) -> None:
@@ -77,6 +77,14 @@ def test_nothing_is_wrong_with_a_site_that_works(people: People, live_server: An
     meanwhile = {sample.kind for sample in made if first.ended <= sample.at < last.began}
     assert meanwhile == {"normal", "disguise", "reveal", "around"}
     assert {sample.rows for sample in made if sample.kind in ("disguise", "reveal")} == {81}
+
+
+def test_what_is_under_way_at_the_end_is_waited_for(people: People, broken: str, tmp_path: Path) -> None:
+    """The site would do it later: an edit under the eyes of the next load, who would take theirs for lost."""
+    faults.seconds = 2
+    told = drive(broken, tmp_path, variants=[], seconds=0.5)
+    assert told["wrong"] == []
+    assert faults.under_way == 0
 
 
 def test_a_user_who_ends_early_is_missed(people: People, live_server: Any, tmp_path: Path) -> None:

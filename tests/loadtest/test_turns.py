@@ -15,7 +15,7 @@ import pytest
 
 from loadtest import turns as module
 from loadtest.people import Account
-from loadtest.turns import Turns
+from loadtest.turns import Over, Turns
 
 pytestmark = pytest.mark.long
 
@@ -129,6 +129,15 @@ def test_after_closing_nobody_begins_and_those_who_have_begun_end(crowd: Crowd) 
     assert had >= 4
     crowd.clock.pass_(5 * SHORT)
     assert len(crowd.had) == had
+
+
+def test_after_the_end_nobody_waits_any_more(crowd: Crowd) -> None:
+    """Else a load would have to kill its users, and what they have asked for would be done without them."""
+    crowd.turns.open(PEOPLE, disguisers=1)
+    crowd.clock.pass_until(lambda: crowd.turns.busy)
+    crowd.turns.end()
+    crowd.clock.pass_until(lambda: all(greenlet.ready() for greenlet in crowd.greenlets))
+    assert {type(greenlet.exception) for greenlet in crowd.greenlets} == {Over}
 
 
 def test_waiting_has_an_end(crowd: Crowd) -> None:
