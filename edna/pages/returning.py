@@ -219,6 +219,8 @@ def title_of(outcome: api.Outcome) -> str:
         return gettext("Not all of it could come back")
     if outcome.deferred and not outcome.restored:
         return gettext("It comes back with a later one")
+    if outcome.accepted and not outcome.restored:
+        return gettext("It is given up")
     return gettext("It is back")
 
 

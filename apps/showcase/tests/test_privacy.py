@@ -95,6 +95,7 @@ def test_whoever_gives_up_the_last_that_waited_is_told_so(beas: dict[str, Bea]) 
     sent = {"receipt": str(waiting["receipt"]), "row": held, "final": "on"}
     told = Client().post(privacy("websubmit", "give-up"), {**given, **sent})
     assert "Nothing of it waits for you any more" in text_of(told)
+    assert told.context["title"] == "It is given up"
 
 
 @pytest.mark.parametrize(("key", "other"), PAIRS)
