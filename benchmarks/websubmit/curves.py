@@ -19,34 +19,42 @@ from benchmarks.websubmit.in_library import ANONYMISE, DELETE, Library
 SIZES: Final = (10, 100, 1_000, 10_000, 100_000)
 #: In how many lectures, and so with how many anonymous authors, the answers of one student are.
 GROUPS: Final = (0, 1, 10, 50, 100, 200, 400, 800)
-#: More rows than this take seconds: fewer rounds are enough.
-_LARGE: Final = 5_000
+#: Rounds where there are so many answers, at most.
+_FEW: Final = {10_000: 15, 100_000: 3}
 _BATCH: Final = 5_000
 _LABEL: Final = "0. "
 
 
 def growth(library: Library, *, times: int, largest: int) -> None:
-    """Delete and restore students with more and more answers, in chunks as shipped, in one transaction, and by hand."""
+    """Delete and restore students with more and more answers: in chunks as shipped, in one transaction and by hand, in turns."""
     for size in [size for size in SIZES if size <= largest]:
         with _prolific(size, lectures=1) as (member, _):
-            _grown(library, member, size, "in chunks", times=times)
-            if size > settings.EDNA.get("CHUNK_ROWS", edna.conf.DEFAULTS["CHUNK_ROWS"]):
-                with override_settings(EDNA={**settings.EDNA, "CHUNK_ROWS": 2 * size}):
-                    _grown(library, member, size, "in one transaction", times=times)
+            _grown(library, member, size, times=times)
 
 
-def _grown(library: Library, member: Member, size: int, how: str, *, times: int) -> None:
-    whole = how == "in one transaction"
-    suffix, rows = f", {size:,} answers{' in one transaction' if whole else ''}", size + 1
-    times, drilled = (min(times, 3), 1) if size > _LARGE else (times, min(times, 3))
+def _grown(library: Library, member: Member, size: int, *, times: int) -> None:
+    suffix, whole, rows = f", {size:,} answers", f", {size:,} answers in one transaction", size + 1
+
+    def in_one_transaction() -> None:
+        with override_settings(EDNA={**settings.EDNA, "CHUNK_ROWS": 2 * size}):
+            library.there_and_back(member, rows, suffix=whole)
+
+    works: list[Callable[[], None]] = [
+        lambda: library.there_and_back(member, rows, suffix=suffix),
+        lambda: library.delete_by_hand(member, rows, suffix=suffix),
+    ]
+    if size > settings.EDNA.get("CHUNK_ROWS", edna.conf.DEFAULTS["CHUNK_ROWS"]):
+        works.append(in_one_transaction)
+    # Those of 100,000 answers take seconds each.
+    times, drilled = (min(times, _FEW[size]), 1) if size in _FEW else (times, min(times, 3))
     for number in library.clock.rounds(range(times + drilled + 2), warm_up=1, drilled=drilled, counted=1):
-        works: list[Callable[[], None]] = [lambda: library.there_and_back(member, rows, suffix=suffix)]
-        if not whole:
-            works.append(lambda: library.delete_by_hand(member, rows, suffix=suffix))
         interleave(number, *works)
-    for name, variant in (("delete", "edna"), ("restore", "edna"), ("delete", "manual")):
-        line = f"{name}, {how if variant == 'edna' else 'by hand'}"
-        library.extra[Key(f"{name} account{suffix}", variant)] = {"curve": "rows", "x": size, "line": line}
+    lines = {suffix: "in chunks", whole: "in one transaction"} if in_one_transaction in works else {suffix: "in chunks"}
+    for what, how in lines.items():
+        for name in ("delete", "restore"):
+            extra = {"curve": "rows", "x": size, "line": f"{name}, {how}"}
+            library.extra[Key(f"{name} account{what}", "edna")] = extra
+    library.extra[Key(f"delete account{suffix}", "manual")] = {"curve": "rows", "x": size, "line": "delete, by hand"}
 
 
 def composition(library: Library, *, answers: int, times: int) -> None:
