@@ -220,6 +220,28 @@ def test_whoever_left_before_others_who_left_together_waits_for_each_of_these(
     assert application_dump() == before
 
 
+@pytest.mark.parametrize("back", [(0, 1, 2), (2, 1, 0)])
+@pytest.mark.parametrize("later", ["office.notes-and-names", specs.CLEARED.name, "everybody"])
+def test_what_was_changed_for_several_does_not_go_into_a_later_disguise_while_one_of_them_is_away(
+    people: list[Person], later: str, back: Sequence[int]
+) -> None:
+    """The later one knows nothing of them: pseudoprincipals stood there by then."""
+    before, away = application_dump(), {str(each.user.pk) for each in people}
+    disguise = next(each for each in specs.TWO if each.name == "office.notes-and-names")
+    edna.disguise_all(disguise.name)
+    if later == "everybody":
+        edna.disguise_all(disguise.name)
+    else:
+        for person in people:
+            person.disguise(later, with_key=True)
+    for number in back:
+        away.discard(str(people[number].user.pk))
+        for entry in people[number].history()[::-1]:
+            people[number].reveal(entry.receipt)
+            assert readable(disguise, away) == []
+    assert application_dump() == before
+
+
 @pytest.mark.thorough
 @first_everywhere(("out", "back"), ORDERS)
 @pytest.mark.parametrize("disguise", specs.SHARED, ids=lambda each: each.name.removeprefix("office.shared-"))

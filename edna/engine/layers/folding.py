@@ -7,7 +7,7 @@ into that bag. Works on opened records; knows no tables' contents, and writes no
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import Any
 
@@ -175,6 +175,17 @@ class Folding:
                     if later and name is not None:
                         overlaid.setdefault(key, name)
         return overlaid
+
+    def removed_rows(self, batch: Changed) -> set[Row]:
+        """By key, rows that a later record of the same principal has removed."""
+        keys = batch.primary_keys() if self._stack.lies_over(batch.model) else ()
+        return {key for key in keys if any(not layer.new for layer in self._over(batch.model, key))}
+
+    def _over(self, model: str, key: Row) -> Iterator[Layer]:
+        for each in self._stack.way(model, key):
+            for layer in self._stack.layers(model, each):
+                if layer.opened.head.applied_at >= self._applied_at:
+                    yield layer
 
     def _park(self, batch: Changed, row: Sequence[Any], shared: Opened) -> bool:
         if self._waiting is None:

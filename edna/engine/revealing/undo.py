@@ -44,14 +44,19 @@ def undo(batch: Changed, progress: Progress, *, overrides: Overrides, using: str
 
 
 def _not_under_others(batch: Changed, progress: Progress, *, overrides: Overrides) -> Changed:
-    """Without what another owner's disguise lies over: not even into a later disguise of the same person, which may lie over that."""
+    """Without what another owner's disguise lies over, or what was changed for others as well who are away: not even into a later disguise
+    of the same person, which may lie over that, or knows nothing of them."""
     others = progress.others
-    keys = others.under_others(batch) if others and isinstance(batch, Modified) else set()
-    if not others or not keys or not isinstance(batch, Modified):
+    if not others or not isinstance(batch, Modified):
+        return batch
+    changed = replace(batch, rows=changed_rows(batch))
+    removed = progress.folding.removed_rows(changed) if progress.folding else set()
+    keys = others.under_others(batch) | others.left_together(changed, removed=removed)
+    if not keys:
         return batch
     common = [name for name in batch.columns if name in others.common_columns(batch)]
-    rows = changed_rows(batch.only(keys))
-    hold(progress, _with(batch, common), _with(replace(batch, rows=rows), common).rows, Reason.OWNER_AWAY, common[0])
+    rows = changed.only(keys).rows
+    hold(progress, _with(batch, common), _with(replace(batch, rows=rows), common).rows, others.why_away, common[0])
     rest = [name for name in batch.columns if name not in common]
     if rest:
         undo(_with(batch.only(keys), rest), progress, overrides=overrides, using=others.using)

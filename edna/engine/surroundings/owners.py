@@ -186,6 +186,28 @@ class Others:
             for key in each.keys
         }.intersection(batch.primary_keys())
 
+    def left_together(self, batch: Modified, *, removed: Collection[Row]) -> set[Row]:
+        """Rows that were changed for others as well, of whom somebody is away; or may be, of those that are ``removed``. No later record
+        knows of them: pseudoprincipals owned the row then."""
+        together = {
+            key: [
+                need
+                for need in self.needs.get((batch.model, key), ())
+                if need.shares_change
+                and need.public_key not in self.mine
+                and not need.columns.isdisjoint(batch.columns)
+            ]
+            for key in batch.primary_keys()
+        }
+        asked = {key for key, needs in together.items() if needs}
+        gone = {
+            key
+            for key in asked.intersection(removed)
+            if any(self._tells(batch.model, need.path, by_any=False) for need in together[key])
+        }
+        away = self.away(batch.only(asked - gone)) if asked - gone else ()
+        return gone.union(tuple(row[: len(batch.key)]) for row in away)
+
     def waits_on_top(self, model: str, key: Row, name: str, *, left: Any, found: Any) -> bool:
         """Whether changes that other owners have handed over, and that still wait, have made what is ``found`` in the column of what
         was ``left`` there."""
