@@ -26,7 +26,7 @@ from tests.handing import Browser, send_new_keys, without_keys
 from tests.installed import installed, registered, registering
 from tests.office import models as office
 from tests.office import specs
-from tests.support import edna_dump
+from tests.support import cut_into_chunks, edna_dump
 
 DESK = "tests.office"
 pytestmark = [pytest.mark.django_db, pytest.mark.long]
@@ -112,6 +112,22 @@ def test_two_people_go_and_come_back(
 ) -> None:
     """Nothing of either is readable as long as one is away; then all is as it was."""
     goes_and_comes(disguise, people, out, back)
+
+
+@pytest.mark.thorough
+@pytest.mark.once
+@pytest.mark.parametrize(("out", "back"), ORDERS)
+@pytest.mark.parametrize(
+    "disguise",
+    [each for each in specs.TWO if each.name.startswith("office.tickets") and each.name != "office.tickets-emptied"],
+    ids=lambda each: each.name.removeprefix("office."),
+)
+def test_two_people_go_and_come_back_chunk_by_chunk(
+    people: list[Person], disguise: type[Disguise], out: Sequence[int], back: Sequence[int]
+) -> None:
+    """The account is back before the texts are. That a row names its owner again says nothing of whether they were told."""
+    with cut_into_chunks(1):
+        goes_and_comes(disguise, people, out, back)
 
 
 @pytest.mark.thorough

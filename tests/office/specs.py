@@ -57,6 +57,11 @@ TWO = (
     staying("notes-and-names", *_note(CONSTANT), _REST[Order], _REST[Note]),
     leaving("tickets", Modify(Ticket, owner=["customer", "assignee"], set={"text": CONSTANT})),
     leaving("tickets-at-random", Modify(Ticket, owner=["customer", "assignee"], set={"text": RANDOM})),
+    leaving(
+        "tickets-and-assignees",
+        Modify(Ticket, owner=["customer", "assignee"], set={"text": CONSTANT}),
+        Decorrelate(Ticket, owner="assignee"),
+    ),
     staying(
         "tickets-emptied",
         Modify(Ticket, owner=["customer", "assignee"], set={"text": CONSTANT}),

@@ -291,7 +291,7 @@ class Others:
             return False
         if common and not by_any and self._may_be_told_elsewhere(standing, named, needed, common=common):
             return True
-        mine = any(self._is_mine(standing, reference) for reference in named.values())
+        mine = any(self._is_mine(standing, reference, then=True) for reference in named.values())
         # Who has disguised it since has told it; but for those for whom the one change was made as well, and those who did not find it,
         # since what named them was taken out.
         told = mine and bool(common) and not by_any
@@ -361,9 +361,16 @@ class Others:
         takes = takes_off if off else takes_out
         return any(takes(each, table.model, path) for each in disguises)  # type: ignore[arg-type]  # classes are hashable
 
-    def _is_mine(self, standing: CurrentOwners, reference: str | None) -> bool:
+    def _is_mine(self, standing: CurrentOwners, reference: str | None, *, then: bool = False) -> bool:
+        """``then``: also while the disguise was on. Whose account went with it, and came back with a later chunk, was named by nothing."""
         entry = standing.entries.get(reference or "")
-        return entry is not None and entry.public_key in self.mine
+        if entry is None or entry.public_key not in self.mine:
+            return False
+        return not (then and entry.natural and self._took_account)
+
+    @functools.cached_property
+    def _took_account(self) -> bool:
+        return self.disguise is not None and registry.removes_account(self.disguise)
 
     def _look(self, batch: RowBatch, keys: Sequence[Row], needs: Needs) -> CurrentOwners:
         standing, table = CurrentOwners(), table_by_label(batch.model)
