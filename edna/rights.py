@@ -20,8 +20,10 @@ Models = Collection[type[Model]]
 #: What somebody is in who may do more than others, or what they are there; in the singular.
 _RIGHTS: Final = {
     *("group", "team", "role", "permission", "privilege", "staff", "admin", "administrator", "moderator", "maintainer"),
-    *("manager", "operator", "owner"),
+    *("manager", "operator", "owner", "officer", "superuser"),
 }
+#: Of which somebody is a part who may do more than others: `is_user_office`.
+_BODIES: Final = {"office", "personnel"}
 _WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")
 
 
@@ -31,9 +33,9 @@ def words_of(name: str) -> list[str]:
 
 
 def names_a_right(name: str) -> bool:
-    """Whether a column says by its name that somebody is one of them: `is_owner`."""
+    """Whether a column says by its name that somebody is one of them: `is_owner`, `is_facility_manager`."""
     first, *words = words_of(name)
-    return first == "is" and len(words) == 1 and words[0] in _RIGHTS
+    return first == "is" and bool(words) and words[-1] in _RIGHTS | _BODIES
 
 
 def grants(model: type[Model], principals: Models) -> bool:

@@ -19,8 +19,6 @@ from edna.naming import written_model
 from edna.rights import grants, grants_of_django, looks_like_rights, names_a_right
 from edna.spec import AS_IT_WAS, NOTHING, Disguise, Remove
 
-#: What Django's own users have, and names that nobody gives to anything else.
-_RIGHTS: Final = {"is_staff", "is_superuser", "is_admin", "is_administrator", "is_moderator", "is_operator"}
 #: Of any type: bits, a word, a list, a reference.
 _SETS_OF_RIGHTS: Final = {"role", "roles", "permissions", "privileges"}
 
@@ -183,7 +181,7 @@ def rights_of(model: type[Model]) -> list[Field[Any, Any]]:
         for field in dict.fromkeys(
             field for table in tables_of_object(concrete) for field in table._meta.local_concrete_fields
         )
-        if (field.name in _RIGHTS and isinstance(field, BooleanField)) or field.name in _SETS_OF_RIGHTS
+        if (isinstance(field, BooleanField) and names_a_right(field.name)) or field.name in _SETS_OF_RIGHTS
     ]
 
 
@@ -201,7 +199,7 @@ def _rights_in_rows(step: Remove) -> list[Field[Any, Any]]:
 def _is_right(field: Field[Any, Any]) -> bool:
     """A role without a choice of few is one on a stage, perhaps."""
     if isinstance(field, BooleanField):
-        return field.name in _RIGHTS or names_a_right(field.name)
+        return names_a_right(field.name)
     is_any_text = isinstance(field, CharField | TextField) and not field.choices
     return field.name in _SETS_OF_RIGHTS and not is_any_text
 

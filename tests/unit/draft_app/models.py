@@ -41,6 +41,9 @@ class Patron(Table):
     email = models.EmailField(unique=True)
     handle = models.CharField(max_length=40, unique=True, null=True)
     is_staff = models.BooleanField(default=False)
+    is_accounting_officer = models.BooleanField(default=False)
+    is_lending_office = models.BooleanField(default=False)
+    is_owner_notified = models.BooleanField(default=False)
     warden = models.ForeignKey("self", models.CASCADE, null=True)
     wishes = models.ManyToManyField(Book)
 
@@ -349,6 +352,12 @@ class HistoricalWill(Table):
 
 class Team(Table):
     members = models.ManyToManyField(Patron)
+
+
+class Press(Table):
+    """Not what it is, but what somebody is there, says that they may do more."""
+
+    superusers = models.ManyToManyField(Patron)
 
 
 class Guild(Table):
