@@ -45,7 +45,7 @@ def grants(model: type[Model], principals: Models) -> bool:
 
 def grants_of_django(model: type[Model], principals: Models) -> bool:
     related = _targets(model)
-    return any(_is_one_of(each, principals) for each in related) and any(
+    return any(is_one_of(each, principals) for each in related) and any(
         each in (Group, Permission) for each in related
     )
 
@@ -54,9 +54,9 @@ def looks_like_rights(model: type[Model], principals: Models) -> list[str]:
     """Of a many-to-many relation between people, or their profiles, and something else: which of its names say so."""
     relations = relations_through(model)
     targets = _targets(model)
-    if not relations or not any(_is_one_of(each, principals) or _is_a_profile(each, principals) for each in targets):
+    if not relations or not any(is_one_of(each, principals) or _is_a_profile(each, principals) for each in targets):
         return []
-    names = [each.__name__ for each in targets if not _is_one_of(each, principals)]
+    names = [each.__name__ for each in targets if not is_one_of(each, principals)]
     for relation in relations:
         said: Any = relation.remote_field.related_name
         names += [relation.name, *([said] if isinstance(said, str) else [])]
@@ -78,13 +78,13 @@ def _targets(model: type[Model]) -> list[type[Model]]:
     return [each for each in related if isinstance(each, type)]
 
 
-def _is_one_of(model: type[Model], principals: Models) -> bool:
+def is_one_of(model: type[Model], principals: Models) -> bool:
     return any(same_table(model, who) for who in principals)
 
 
 def _is_a_profile(model: type[Model], principals: Models) -> bool:
     return any(
-        field.unique and isinstance(field.related_model, type) and _is_one_of(field.related_model, principals)
+        field.unique and isinstance(field.related_model, type) and is_one_of(field.related_model, principals)
         for field in model._meta.local_concrete_fields
     )
 

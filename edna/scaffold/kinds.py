@@ -8,10 +8,11 @@ from __future__ import annotations
 import enum
 from typing import Any, Final
 
+from django.contrib.contenttypes.models import ContentType
 from django.db.models import CASCADE, DO_NOTHING, SET_DEFAULT, SET_NULL, CharField, ForeignKey, Model
 
 from edna.coverage import Relation
-from edna.rights import Models, grants, relations_through, words_of
+from edna.rights import Models, grants, is_one_of, relations_through, words_of
 
 
 class Kind(enum.Enum):
@@ -48,7 +49,7 @@ def kind_of(model: type[Model], *, principals: Models) -> Kind:
     if words & _HALVES and _has_code(model):
         return Kind.TOKEN
     for kind, names in _WORDS.items():
-        if words & names:
+        if words & names and not (kind is Kind.SESSION and _is_of_something(model, principals)):
             return Kind.FACTOR if kind is Kind.TOKEN and _is_of_a_factor(model) else kind
     if relations_through(model):
         return Kind.THROUGH
@@ -72,6 +73,18 @@ def _is_of_a_factor(model: type[Model]) -> bool:
     """Whether it belongs to a device and to nothing else: a code to type in when the telephone is lost."""
     targets = [field.related_model for field in model._meta.local_concrete_fields if isinstance(field, ForeignKey)]
     return bool(targets) and all(isinstance(each, type) and _words(each) & _FACTORS for each in targets)
+
+
+def _is_of_something(model: type[Model], principals: Models) -> bool:
+    """Whether it is about more than who is logged in: a training session is held on a machine."""
+    targets = [field.related_model for field in model._meta.local_concrete_fields if isinstance(field, ForeignKey)]
+    return any(
+        isinstance(each, type)
+        and each is not ContentType
+        and not is_one_of(each, principals)
+        and not _words(each) & _WORDS[Kind.SESSION]
+        for each in targets
+    )
 
 
 def on_delete_of(relation: Relation) -> str:

@@ -106,6 +106,8 @@ def test_each_kind_of_table_has_its_step_and_its_reason(write: Write) -> None:
         'Remove(ReadingToken, owner="patron", returning=edna.NOTHING)': "Token: whoever has it can act as this person.",
         'Remove(AddressConfirmation, owner="patron", returning=edna.NOTHING)': "Token: ",
         'Remove(PatronActivation, owner="patron", returning=edna.NOTHING)': "Token: ",
+        'Remove(PatronSession, owner="patron", returning=edna.NOTHING)': "Session: a new one begins",
+        'Remove(ReadingSession, owner="patron")': "Cascade: it goes with the account.",
         'Remove(CodeToken, owner="device__patron")': "Second factor: it goes and comes back with its CodeDevice.",
         'Remove(ResearchGrant, owner="patron")': "Cascade: it goes with the account.",
         'Remove(Team.members.through, owner="patron", returning=edna.NOTHING)': "Through table: Team.members. It looks like rights.",

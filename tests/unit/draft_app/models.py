@@ -354,6 +354,20 @@ class Team(Table):
     members = models.ManyToManyField(Patron)
 
 
+class PatronSession(Table):
+    """Somebody is logged in."""
+
+    patron = models.ForeignKey(Patron, models.CASCADE)
+    session_key = models.CharField(max_length=40)
+
+
+class ReadingSession(Table):
+    """Somebody reads aloud, and others may have paid for it."""
+
+    patron = models.ForeignKey(Patron, models.CASCADE)
+    book = models.ForeignKey(Book, models.CASCADE)
+
+
 class Press(Table):
     """Not what it is, but what somebody is there, says that they may do more."""
 
