@@ -191,6 +191,24 @@ def way_to_a_person(model: type[Model]) -> str | None:
     return None
 
 
+def keys_of_accounts(model: type[Model]) -> list[ForeignKey[Any, Any]]:
+    """One-to-one keys to it that stand in the rows of principals: a row of settings, each of one account."""
+    try:
+        principals = registry.principal_models()
+    except LookupError:
+        return []
+    return [
+        field
+        for principal in principals
+        for field in principal._meta.local_fields
+        if isinstance(field, ForeignKey)
+        and field.unique
+        and not field.remote_field.parent_link
+        and field.related_model is model
+        and not _is_principal(model)
+    ]
+
+
 def relations_to_people(model: type[Model]) -> list[Any]:
     """Its many-to-many relations to principals: whoever speaks in a talk."""
     return [each for each in model._meta.local_many_to_many if _is_principal(each.related_model)]

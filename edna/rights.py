@@ -45,9 +45,7 @@ def grants(model: type[Model], principals: Models) -> bool:
 
 def grants_of_django(model: type[Model], principals: Models) -> bool:
     related = _targets(model)
-    return any(is_one_of(each, principals) for each in related) and any(
-        each in (Group, Permission) for each in related
-    )
+    return any(is_one_of(each, principals) for each in related) and any(each in (Group, Permission) for each in related)
 
 
 def looks_like_rights(model: type[Model], principals: Models) -> list[str]:

@@ -83,6 +83,9 @@ def _why(model: type[Model], treated: list[tuple[Treatment, Column]]) -> str:
     way = personal_columns.way_to_a_person(model)
     if way is None and (relations := personal_columns.relations_to_people(model)):
         return f"no disguise says anything of this table; its people are {', '.join(each.name for each in relations)}"
+    if way is None and (keys := personal_columns.keys_of_accounts(model)):
+        labels = ", ".join(f"{each.model._meta.label}.{each.name}" for each in keys)
+        return f"no disguise says anything of this table; {labels} refers to it, one to one"
     if way is None:
         return "no foreign key leads from this table to a person"
     return "no disguise says anything of this table" + (f"; its person is {way}" if way else "")

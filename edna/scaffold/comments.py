@@ -99,6 +99,8 @@ def _removed(draft: Draft, step: Remove) -> list[str]:
         paragraphs.append(
             "Shared: it goes when the last of these people leaves, and loses the others' names until then."
         )
+    elif direct and (keys := personal_columns.keys_of_accounts(step.model)):
+        paragraphs.append(f"Beside the account: {keys[0].model._meta.label}.{keys[0].name} refers to it, one to one.")
     else:
         paragraphs.append(f"Cascade: it goes with {'the account' if direct else _target(step)}.")
     if len(direct) > 1:

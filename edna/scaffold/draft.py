@@ -60,6 +60,7 @@ def draft(principal: type[Model], *, principals: Models, name: str, applications
     for model, direct in sorted(relations.items(), key=lambda each: histories.original(each[0]) is not None):
         result.steps += _owned(result, model, direct, account_stays=bool(applications))
     if not applications:
+        result.steps += _beside_the_account(principal)
         result.steps.append(account)
     _follow(result)
     result.steps += _told_of_the_account(result)
@@ -103,6 +104,21 @@ def _owned(draft: Draft, model: type[Model], relations: list[Relation], *, accou
         yield Remove(model, relation.field.name)
     if staying:
         yield Decorrelate(model, _one_or_several([each.field.name for each in staying]))
+
+
+def _beside_the_account(principal: type[Model]) -> Iterator[Remove]:
+    """Rows to which the account refers, one to one, and nothing else does: settings. Django would leave them, nobody's."""
+    for target in dict.fromkeys(each.related_model for each in principal._meta.local_fields):
+        keys = personal_columns.keys_of_accounts(target) if isinstance(target, type) else []
+        names = [each.related_query_name() for each in keys if each.model is principal and not each.remote_field.hidden]
+        others = [
+            each
+            for table in (tables_of_object(target) if keys else ())
+            for each in coverage.relations_to(table)
+            if each.field not in keys and not each.is_parent_link and hidden_in(each.model)[0] is not target
+        ]
+        if len(names) == len(keys) == 1 and not others:
+            yield Remove(target, names[0])
 
 
 def _stays_in(draft: Draft, original: type[Model] | None, owner: str) -> bool:
@@ -300,9 +316,11 @@ def behind(draft: Draft) -> dict[type[Model], tuple[list[str], list[str]]]:
     found: dict[type[Model], tuple[list[str], list[str]]] = {}
     touched = dict.fromkeys([*(step.model for step in draft.steps), *(relation.model for relation in draft.emptied)])
     for model in touched:
-        for column in () if is_of_principals(model, draft.principals) else model._meta.local_fields:
+        for column in model._meta.local_fields:
             if not isinstance(column, ForeignKey) or not isinstance(column.related_model, type):
                 continue
+            if is_of_principals(model, draft.principals) and not column.unique:
+                continue  # a type, a group: many people's
             target = column.related_model
             if target in touched or personal_columns.way_to_a_person(target) is not None:
                 continue

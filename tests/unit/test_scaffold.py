@@ -19,6 +19,7 @@ from django.core.checks import run_checks
 from django.core.management import CommandError, call_command
 
 from edna import registry, schedules
+from edna.auditing.remaining_columns import remaining
 
 pytestmark = pytest.mark.long
 
@@ -108,6 +109,8 @@ def test_each_kind_of_table_has_its_step_and_its_reason(write: Write) -> None:
         'Remove(PatronActivation, owner="patron", returning=edna.NOTHING)': "Token: ",
         'Remove(PatronSession, owner="patron", returning=edna.NOTHING)': "Session: a new one begins",
         'Remove(ReadingSession, owner="patron")': "Cascade: it goes with the account.",
+        'Remove(Preferences, owner="patron")': "Beside the account: draft_app.Patron.preferences refers to it, one to one.",
+        'Remove(Preferences.followed.through, owner="preferences__patron")': "Through table: Preferences.followed.",
         'Remove(CodeToken, owner="device__patron")': "Second factor: it goes and comes back with its CodeDevice.",
         'Remove(ResearchGrant, owner="patron")': "Cascade: it goes with the account.",
         'Remove(Team.members.through, owner="patron", returning=edna.NOTHING)': "Through table: Team.members. It looks like rights.",
@@ -137,7 +140,9 @@ def test_each_kind_of_table_has_its_step_and_its_reason(write: Write) -> None:
         'Remove(Patron, returning={"is_staff": False, "is_accounting_officer": False, "is_lending_office": False})': "Rights do not",
     }.items():
         assert reason in steps.get(step, "missing"), step
-    assert not any("GoldenSticker" in step or "booked_by" in step or "named_by" in step for step in steps)
+    assert not any(
+        "Locker" in step or "GoldenSticker" in step or "booked_by" in step or "named_by" in step for step in steps
+    )
     assert "Decide: it keeps remarks." in steps['Decorrelate(Loan, owner="patron")']
 
 
@@ -157,7 +162,17 @@ def test_what_is_written_beside_a_key_is_of_whom_that_leads_to(write: Write) -> 
 
 
 def test_what_rows_of_a_person_refer_to_is_listed_with_what_it_says(write: Write) -> None:
-    assert "    #   draft_app.Address (by draft_app.Loan.sent_to); keeps street\n" in write(*LIBRARY)
+    text = write(*LIBRARY)
+    assert "    #   draft_app.Address (by draft_app.Loan.sent_to); keeps street\n" in text
+    assert "    #   draft_app.Locker (by draft_app.Patron.locker); keeps label_email\n" in text
+
+
+def test_the_report_says_which_key_of_the_account_refers_to_a_row(write: Write) -> None:
+    """It said that no key leads to a person, and went on to a table that is one account's each."""
+    write(*LIBRARY)
+    whys = {each.label: each.why for each in remaining([])}
+    assert whys["draft_app.Preferences.second_email"].endswith("draft_app.Patron.preferences refers to it, one to one")
+    assert whys["draft_app.DoorAttempt.username"] == "no foreign key leads from this table to a person"
 
 
 def test_what_a_table_in_between_ties_to_people_is_listed_with_what_it_keeps(write: Write) -> None:

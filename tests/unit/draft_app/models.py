@@ -34,6 +34,23 @@ class Book(Table):
     title = models.CharField(max_length=40)
 
 
+class Preferences(Table):
+    """A patron's alone, though the key stands in the account."""
+
+    second_email = models.EmailField(blank=True)
+    followed = models.ManyToManyField(Book)
+
+
+class Locker(Table):
+    """A patron's for now: the key outlasts them."""
+
+    label_email = models.EmailField(blank=True)
+
+
+class LockerKey(Table):
+    locker = models.ForeignKey(Locker, models.CASCADE)
+
+
 class Patron(Table):
     """The principal. Nothing but a value says how one is filled in."""
 
@@ -46,6 +63,8 @@ class Patron(Table):
     is_owner_notified = models.BooleanField(default=False)
     warden = models.ForeignKey("self", models.CASCADE, null=True)
     wishes = models.ManyToManyField(Book)
+    preferences = models.OneToOneField(Preferences, models.SET_NULL, null=True)
+    locker = models.OneToOneField(Locker, models.SET_NULL, null=True, related_name="holder")
 
 
 class Librarian(Patron):
