@@ -1,24 +1,32 @@
-"""Tables in which a package keeps copies of other tables' rows: what django-simple-history calls historical models.
+"""Tables in which a package keeps what other rows held: what django-simple-history calls historical models, and notes about any row.
 
-A copy holds what the row held, also when the row is disguised, and no constraint ties it to the row. Reads model definitions only, and
-knows the package by the marks that it leaves on its models.
+They hold it also when the row is disguised, and no constraint ties them to the row. Reads model definitions only, and knows the package
+by the marks that it leaves on its models.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import functools
+from collections.abc import Iterator
 from typing import Any, Final
 
 from django.apps import apps
+from django.contrib.contenttypes.models import ContentType
 from django.core.exceptions import FieldDoesNotExist
 from django.db.models import Model
 
-from edna import registry
+from edna import conf, registry
 from edna.errors import SpecError
+from edna.rights import words_of
 from edna.spec import Decorrelate, Transformation
 from edna.value_owners import by_value
 
+#: In the name of a table that notes what happened.
+LOGS: Final = {"log", "logs", "history", "historical", "audit", "activity", "action", "trail"}
+#: By which a row says which other one it is about, in the order in which packages have them.
+_NUMBERS: Final = ("object_pk", "object_id")
+_KIND: Final = "content_type"
 #: Who made the change: of whom the copy is, this does not say.
 CHANGED_BY: Final = "history_user"
 #: The column that points at the row itself, where the site asks for one (``HistoricalRecords(related_name=...)``).
@@ -61,3 +69,18 @@ def same_for(copies: type[Model], step: Transformation) -> Transformation | None
     if isinstance(step, Decorrelate) and step.group_by == ["pk"]:
         changes["group_by"] = [key]
     return dataclasses.replace(step, **changes)
+
+
+def notes_about_any_row() -> Iterator[tuple[type[Model], tuple[str, str]]]:
+    """Logs, by their names, that say by these two columns which row they are about, and have no generic key: what django-auditlog,
+    django-easy-audit and Wagtail note. Not the admin's own, which knows its models."""
+    for model in apps.get_models():
+        columns = {field.name: field for field in model._meta.local_concrete_fields}
+        number = next((name for name in _NUMBERS if name in columns), None)
+        kind = columns.get(_KIND)
+        is_log = LOGS.union({"crud"}).intersection(words_of(model.__name__))
+        is_own = model._meta.label == "admin.LogEntry" or model._meta.app_label in conf.OWN_LABELS
+        if number is None or kind is None or kind.related_model is not ContentType or not is_log or is_own:
+            continue
+        if not any(getattr(field, "ct_field", "") == _KIND for field in model._meta.private_fields):
+            yield model, (_KIND, number)

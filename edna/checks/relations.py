@@ -38,6 +38,7 @@ def check_relations(disguise: type[Disguise]) -> list[CheckMessage]:
         *_keeps(disguise),
         *_generic(disguise),
         *_admin_history(disguise),
+        *_notes(disguise),
         *check_trees(disguise),
         *_copies(disguise),
         *_who_changed(disguise),
@@ -219,6 +220,35 @@ def _admin_history(disguise: type[Disguise]) -> Iterator[CheckMessage]:
             obj=name_of(disguise),
             id="edna.W206",
         )
+
+
+def _notes(disguise: type[Disguise]) -> Iterator[CheckMessage]:
+    """What a package notes about any row, it notes about accounts: with their names, before and after each change."""
+    people = [each for each in principal_models() if _is_removed(disguise, each) or _renames(disguise, each)]
+    for log, columns in histories.notes_about_any_row():
+        told = [
+            each for each in people if not same_table(each, log) and not notes_covered(disguise, log, each, columns)
+        ]
+        if not told or any(coverage.kept(disguise, log, name) for name in columns):
+            continue
+        by = columns if columns[1] != "object_id" else ""
+        beside = any(step.owners for step in disguise.removals() if same_table(step.model, log))
+        steps = [Remove(log, about(each, by=by), when=ANY_LEFT if beside else None) for each in told]
+        keep = Keep(log, columns[1], why="...")
+        yield Warning(
+            f"{log._meta.label} says by content type and number what each of its rows is about. What it has noted about "
+            f"{', '.join(each._meta.label for each in told)} stays, with names and former values, in the clear.",
+            hint=f"Add {' and '.join(map(written_step, steps))}. What it notes about other rows that go or change: let it leave these "
+            f"models out, or add steps with edna.by_value. If nothing of it tells anything: edna.{written_step(keep)}.",
+            obj=name_of(disguise),
+            id="edna.W211",
+        )
+
+
+def notes_covered(disguise: type[Disguise], log: type[Model], principal: type[Model], columns: tuple[str, str]) -> bool:
+    """Whether a step takes what is noted about the account, or changes it."""
+    steps = [each for each in disguise.steps() if same_table(each.model, log) and isinstance(each, Remove | Modify)]
+    return coverage.takes_all_about(steps, (), principal, columns=columns)
 
 
 def _is_removed(disguise: type[Disguise], model: type[Model]) -> bool:

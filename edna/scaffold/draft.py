@@ -16,7 +16,7 @@ from django.contrib.contenttypes.fields import GenericForeignKey, GenericRelatio
 from django.db.models import DO_NOTHING, RESTRICT, ForeignKey, Model
 
 from edna import coverage, histories, personal_columns, trees
-from edna.checks.relations import entries_covered
+from edna.checks.relations import entries_covered, notes_covered
 from edna.checks.terms import cannot_stay_away, rights_of, without
 from edna.coverage import Relation, in_key, same_table, tables_of_object
 from edna.json_keys import BETWEEN
@@ -229,16 +229,19 @@ def _beside_others(draft: Draft, model: type[Model]) -> When | None:
 
 
 def _told_of_the_account(draft: Draft) -> Iterator[Step]:
-    """What the admin's history says about the account."""
-    if not apps.is_installed("django.contrib.admin"):
-        return
-    from django.contrib.admin.models import LogEntry
-
+    """What the admin's history, or a package's, says about the account. By whoever leaves first: who did it, or to whom it was done."""
     disguise = draft.as_disguise()
-    removed = [model for model in coverage.removed_models(disguise) if same_table(model, draft.principal)]
-    if removed and not entries_covered(disguise, LogEntry, draft.principal):
-        # By whoever leaves first: who did it, or to whom it was done.
-        yield Remove(LogEntry, about(draft.principal), when=_beside_others(draft, LogEntry))
+    if not any(same_table(model, draft.principal) for model in coverage.removed_models(disguise)):
+        return
+    for log, columns in histories.notes_about_any_row():
+        if not notes_covered(disguise, log, draft.principal, columns):
+            by = columns if columns[1] != "object_id" else ""
+            yield Remove(log, about(draft.principal, by=by), when=_beside_others(draft, log))
+    if apps.is_installed("django.contrib.admin"):
+        from django.contrib.admin.models import LogEntry
+
+        if not entries_covered(disguise, LogEntry, draft.principal):
+            yield Remove(LogEntry, about(draft.principal), when=_beside_others(draft, LogEntry))
 
 
 def _said_of_those_who_left(draft: Draft) -> Iterator[Modify]:

@@ -12,6 +12,7 @@ from django.contrib.contenttypes.models import ContentType
 from django.db.models import CASCADE, DO_NOTHING, SET_DEFAULT, SET_NULL, CharField, ForeignKey, Model
 
 from edna.coverage import Relation
+from edna.histories import LOGS
 from edna.rights import Models, grants, is_one_of, relations_through, words_of
 
 
@@ -31,7 +32,7 @@ NEVER_BACK: Final = frozenset({Kind.RIGHTS, Kind.TOKEN, Kind.SESSION})
 _WORDS: Final = {
     Kind.TOKEN: {"token", "tokens", "apikey", "nonce"},
     Kind.SESSION: {"session", "sessions"},
-    Kind.LOG: {"log", "logs", "history", "historical", "audit", "activity", "action", "trail"},
+    Kind.LOG: LOGS,
 }
 #: Half of a login, or a link in a mail: a token, where it has a column for one.
 _HALVES: Final = {"grant", "grants", "confirmation", "verification", "activation"}

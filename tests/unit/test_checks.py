@@ -908,6 +908,33 @@ def test_hint_for_copies_is_the_same_step_where_they_say_whose_they_are(run: Run
     assert 'Remove(HistoricalGuest, owner=edna.by_value("id", "id", principal=Guest))' in hint
 
 
+def test_notes_about_any_row_are_about_accounts_too(run: Run, settings: Any) -> None:
+    """What django-auditlog and its like write has no generic key, so nothing spoke of the names in it."""
+    settings.INSTALLED_APPS = [*settings.INSTALLED_APPS, "tests.unit.draft_app"]
+    settings.EDNA = {**settings.EDNA, "PRINCIPAL_MODELS": ["draft_app.Patron"]}
+    from tests.unit.draft_app.models import ChangeLog, Patron
+
+    def said(*steps: Any) -> list[CheckMessage]:
+        found = [each for each in run(spec(*steps)) if each.id == "edna.W211"]
+        edna.unregister(registry.get("checks.sample"))
+        return found
+
+    by = ("content_type", "object_pk")
+    (gone,) = said(Remove(Patron))
+    assert "What it has noted about draft_app.Patron stays" in gone.msg
+    assert 'Add Remove(ChangeLog, owner=edna.about(Patron, by=("content_type", "object_pk"))). ' in str(gone.hint)
+    assert 'edna.Keep(ChangeLog, "object_pk", why="...").' in str(gone.hint)
+    (beside,) = said(Remove(Patron), Remove(ChangeLog, owner="actor"))
+    assert "when=edna.ANY_LEFT" in str(beside.hint)
+    assert said(Modify(Patron, set={"handle": None}))
+    assert not said(Modify(Patron, set={"number": placeholders.call(lambda: 1, unique=True)}))
+    assert not said(Remove(Patron), Remove(ChangeLog, owner=edna.about(Patron, by=by)))
+    assert not said(
+        Modify(Patron, set={"handle": None}), Modify(ChangeLog, owner=edna.about(Patron, by=by), set={"changes": {}})
+    )
+    assert not said(Remove(Patron), Keep(ChangeLog, "object_pk", why="accounts are left out of it"))
+
+
 def test_who_made_changes_is_told_once_a_table(run: Run) -> None:
     """Of several owners each is a step of its own."""
     first, again = (Decorrelate(HistoricalDiary, owner="author", where=Q(body=text)) for text in ("", "x"))

@@ -111,6 +111,7 @@ def test_each_kind_of_table_has_its_step_and_its_reason(write: Write) -> None:
         'Remove(ReadingSession, owner="patron")': "Cascade: it goes with the account.",
         'Remove(Preferences, owner="patron")': "Beside the account: draft_app.Patron.preferences refers to it, one to one.",
         'Remove(Preferences.followed.through, owner="preferences__patron")': "Through table: Preferences.followed.",
+        'Remove(ChangeLog, owner=edna.about(Patron, by=("content_type", "object_pk")))': "Log: it is about the account",
         'Remove(CodeToken, owner="device__patron")': "Second factor: it goes and comes back with its CodeDevice.",
         'Remove(ResearchGrant, owner="patron")': "Cascade: it goes with the account.",
         'Remove(Team.members.through, owner="patron", returning=edna.NOTHING)': "Through table: Team.members. It looks like rights.",

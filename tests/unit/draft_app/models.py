@@ -273,6 +273,15 @@ class Pass(Table):
     to = GenericForeignKey(fk_field="object_pk")
 
 
+class ChangeLog(Table):
+    """Another package's: what any row held before and after each change, and who changed it."""
+
+    content_type = models.ForeignKey(ContentType, models.CASCADE)
+    object_pk = models.CharField(max_length=60, db_index=True)
+    changes = models.JSONField(default=dict)
+    actor = models.ForeignKey(Patron, models.SET_NULL, null=True)
+
+
 class Loan(Table):
     """The library keeps these, with what happened to them."""
 
