@@ -24,6 +24,7 @@ from django.core.checks import CheckMessage, Error, Warning
 from django.core.exceptions import FieldError, ValidationError
 from django.db import router
 from django.db.models import Model, Q
+from django.db.models.signals import post_save
 from django.utils.module_loading import import_string
 
 from edna import conditions, conf, inner_door
@@ -323,7 +324,7 @@ def _resolved() -> Iterator[tuple[str, type[Model] | None, str]]:
 
 
 def check_site(**_: Any) -> list[CheckMessage]:
-    return [*_middleware(), *_sessions(), *_logging()]
+    return [*_middleware(), *_sessions(), *_logging(), *_listeners()]
 
 
 def _middleware() -> Iterator[CheckMessage]:
@@ -392,4 +393,25 @@ def _logging() -> Iterator[CheckMessage]:
             hint='Set the logger "django.db.backends" to INFO, or use made-up data only.',
             obj="settings.LOGGING",
             id="edna.W013",
+        )
+
+
+def _written(names: tuple[str, ...]) -> str:
+    quoted = ", ".join(f'"{name}"' for name in names)
+    return f"({quoted},)" if len(names) == 1 else f"({quoted})"
+
+
+def _listeners() -> Iterator[CheckMessage]:
+    """A log of all models is called for each row that edna saves in its own tables."""
+    senders = {key[1] for key, *_ in post_save.receivers}
+    heard = [model._meta.label for model in conf.own_models() if id(model) in senders]
+    if heard:
+        labels = tuple(sorted({each.partition(".")[0] for each in heard}))
+        more = f" and {len(heard) - 3} more" if len(heard) > 3 else ""
+        yield Warning(
+            f"Something is told of each row that is saved in {', '.join(heard[:3])}{more}, as a log of all models is: it notes who "
+            "did what, and a disguise fails with it if it takes bytes for text.",
+            hint=f"Leave edna's tables out of it. For django-auditlog: AUDITLOG_EXCLUDE_TRACKING_MODELS = {_written(labels)}.",
+            obj="post_save",
+            id="edna.W014",
         )

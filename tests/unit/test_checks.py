@@ -20,6 +20,7 @@ from django.contrib.admin.models import LogEntry
 from django.core.checks import CheckMessage, Tags, run_checks
 from django.db import connection, connections
 from django.db.models import Exists, Q, UniqueConstraint
+from django.db.models.signals import post_save
 
 import edna
 from edna import (
@@ -1424,6 +1425,23 @@ def test_logged_statements(settings: Any, debug: bool, level: int, fires: bool) 
         assert ("W013" in ids(run_checks(tags=["edna"]))) == fires
     finally:
         logger.setLevel(before)
+
+
+def test_a_log_of_all_models_is_told_of_ednas_own_rows() -> None:
+    """It ended a job with a UnicodeDecodeError, as it took a proof for a text."""
+    assert "W014" not in ids(run_checks(tags=["edna"]))
+    own = apps.get_model("edna_operations", "AuditEntry")
+
+    def note(**_: Any) -> None:
+        pass
+
+    post_save.connect(note, sender=own)
+    try:
+        (found,) = [each for each in run_checks(tags=["edna"]) if each.id == "edna.W014"]
+    finally:
+        post_save.disconnect(note, sender=own)
+    assert "edna_operations.AuditEntry" in found.msg
+    assert 'AUDITLOG_EXCLUDE_TRACKING_MODELS = ("edna_operations",).' in str(found.hint)
 
 
 # Databases
