@@ -25,6 +25,10 @@ _IDEOGRAPH: Final = re.compile(f"[{_CJK}]")
 _BETWEEN_WORDS: Final = re.compile(r"[\W_]+")
 _TAG: Final = re.compile(r"</?[a-zA-Z][^<>]*>")
 _ESCAPE: Final = re.compile(r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|(.))", re.S)
+#: What a program puts into a document for a point in time, for yes and no, and for nothing: nobody's name, as in columns of their own.
+_NO_TEXT: Final = re.compile(
+    r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d([.,]\d+)?)?( ?(Z|[+-]\d\d(:?\d\d)?))?|None|True|False"
+)
 #: Shorter ones stand in every table by chance: letters, or digits alone.
 _FEWEST_LETTERS: Final = 3
 _FEWEST_DIGITS: Final = 5
@@ -137,4 +141,5 @@ def leaves(value: Any) -> Iterator[str]:
         value = list(value.values())
     if isinstance(value, list):
         for inner in value:
-            yield from leaves(inner)
+            if not (isinstance(inner, str) and _NO_TEXT.fullmatch(inner)):
+                yield from leaves(inner)

@@ -75,6 +75,8 @@ def test_what_says_nothing_is_not_looked_for(text: str) -> None:
         ('{"name": "Bea", "tags": ["a", {"b": "c"}], "age": 4}', ["Bea", "a", "c"]),
         ("[no json", ["[no json"]),
         (["x", 3], ["x"]),
+        ({"when": ["None", "2026-11-27 19:28:03.123456+01:00"], "seen": "2026-11-27T19:28Z", "staff": "False"}, []),
+        ({"born": "1980-04-05", "said": "at 2026-11-27 19:28"}, ["1980-04-05", "at 2026-11-27 19:28"]),
     ],
 )
 def test_the_texts_in_json_are_looked_for_one_by_one(value: Any, expected: list[str]) -> None:
