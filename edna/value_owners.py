@@ -441,8 +441,10 @@ def their_column(principal: type[Model], name: str) -> Theirs:
         local = column in their.local_concrete_fields and field.field in their.local_fields
         if local and field.field.target_field.primary_key:
             return Theirs(column, field.field)
+    own = isinstance(field, ForeignKey) and rest in ("pk", field.target_field.name)
+    instead = f" That key stands in the account itself: write {first!r}." if own else ""
     raise SpecError(
-        f"{meta.label} has no column {name!r}, nor have rows that refer to it; principals cannot be found by it."
+        f"{meta.label} has no column {name!r}, nor have rows that refer to it; principals cannot be found by it.{instead}"
     )
 
 

@@ -203,6 +203,17 @@ def test_an_owner_that_is_none_is_told_once() -> None:
     assert "counter.Ticket has no generic key, and no columns content_type and object_id" in said
 
 
+def test_a_key_that_the_account_has_is_a_column_of_its_own() -> None:
+    """Notes about the settings to which an account refers are found by that key, and not along it."""
+    from tests.unit.draft_app.models import Patron
+
+    with pytest.raises(SpecError, match="stands in the account itself: write 'preferences'"):
+        value_owners.their_column(Patron, "preferences__pk")
+    with pytest.raises(SpecError, match=r"cannot be found by it\.$"):
+        value_owners.their_column(Patron, "preferences__second_email")
+    assert value_owners.their_column(Patron, "preferences").column.name == "preferences"
+
+
 @pytest.mark.parametrize(("column", "check_id"), [("slots__name", "edna.E106"), ("slots", "edna.E130")])
 def test_what_stands_in_a_document_is_not_compared(column: str, check_id: str) -> None:
     owner = edna.by_value(column, "nickname", principal=Customer)
