@@ -146,7 +146,7 @@ def lists_people(field: Field[Any, Any]) -> bool:
     words = _words(field.name)
     if words in (("to",), ("reply", "to")):
         beside = (_words(each.name) for each in field.model._meta.local_concrete_fields)
-        return any(_has_any(each, "cc bcc") for each in beside)
+        return any(_has_any(each, "cc bcc sender") for each in beside)
     return not isinstance(field, FileField | EmailField) and _has_any(words, _LISTS)
 
 

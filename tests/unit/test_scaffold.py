@@ -196,6 +196,8 @@ def test_lists_of_several_people_in_one_column_are_listed(write: Write) -> None:
     text = write(*LIBRARY)
     assert "    #   draft_app.MailSettings (cc_list)\n" in text
     assert "    #   draft_app.MailSettings (watchers)\n" in text
+    assert "    #   draft_app.SentMail (to)\n" in text
+    assert "draft_app.OpeningHours (" not in text
     assert '    #           owner=edna.by_element("cc_list__*", "email"),\n' in text
     assert "    #   draft_app.Complaint (reply_to)\n" in text
     assert "    #   draft_app.Complaint (to)\n" in text

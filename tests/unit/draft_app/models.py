@@ -246,6 +246,18 @@ class Complaint(Table):
     belongs_to = models.CharField(max_length=200, blank=True)
 
 
+class SentMail(Table):
+    """What was sent, by whom and to whom; nobody's row. A row about times is none."""
+
+    sender = models.EmailField()
+    to = models.TextField()
+
+
+class OpeningHours(Table):
+    valid_from = models.CharField(max_length=20)
+    to = models.CharField(max_length=20)
+
+
 class Correspondent(Table):
     """Known by the address, which is the key."""
 
