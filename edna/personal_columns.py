@@ -77,6 +77,8 @@ _ABOUT_MAIL: Final = (
     "domain domains host server backend provider port pass folder dir directory path "
     "template subject type format interval frequency prefix header footer status mode"
 )
+#: Before "mail": whoever hears of a thing, whose name is no person's.
+_FOR_NEWS: Final = "notification notifications notify warning alert reminder abuse reservation"
 #: As many as write "name" behind one of these mean a person's.
 _PEOPLE: Final = (
     "author user poster sender recipient customer contact owner creator reporter submitter editor member person guest visitor client "
@@ -276,7 +278,7 @@ def _each_row_is_a_person(model: type[Model]) -> bool:
     """Theirs, or one to one with theirs, or with an address of theirs."""
     return (
         _is_principal(model)
-        or _holds_addresses(model)
+        or any(not _has_any(_words(each.name), _FOR_NEWS) for each in _addresses(model))
         or any(
             isinstance(field, ForeignKey) and field.unique and _is_principal(field.related_model)
             for field in model._meta.concrete_fields
@@ -285,7 +287,11 @@ def _each_row_is_a_person(model: type[Model]) -> bool:
 
 
 def _holds_addresses(model: type[Model]) -> bool:
-    return any(_by_itself(field, "") in (Looks.EMAIL, Looks.PHONE) for field in model._meta.concrete_fields)
+    return any(_addresses(model))
+
+
+def _addresses(model: type[Model]) -> Iterator[Field[Any, Any]]:
+    return (field for field in model._meta.concrete_fields if _by_itself(field, "") in (Looks.EMAIL, Looks.PHONE))
 
 
 def _is_principal(model: object) -> bool:

@@ -112,6 +112,8 @@ def test_each_kind_of_table_has_its_step_and_its_reason(write: Write) -> None:
         'Remove(Preferences, owner="patron")': "Beside the account: draft_app.Patron.preferences refers to it, one to one.",
         'Remove(Preferences.followed.through, owner="preferences__patron")': "Through table: Preferences.followed.",
         'Remove(ChangeLog, owner=edna.about(Patron, by=("content_type", "object_pk")))': "Log: it is about the account",
+        'Modify(Machine, owner="keeper", set={"warning_email": ""})': "These rows stay.",
+        'Modify(Contact, owner="kept_by", set={"name": "", "work_email": ""})': "These rows stay.",
         'Remove(CodeToken, owner="device__patron")': "Second factor: it goes and comes back with its CodeDevice.",
         'Remove(ResearchGrant, owner="patron")': "Cascade: it goes with the account.",
         'Remove(Team.members.through, owner="patron", returning=edna.NOTHING)': "Through table: Team.members. It looks like rights.",

@@ -408,6 +408,22 @@ class ReadingSession(Table):
     book = models.ForeignKey(Book, models.CASCADE)
 
 
+class Machine(Table):
+    """Its name is a thing's, though somebody hears of it."""
+
+    name = models.CharField(max_length=40)
+    warning_email = models.EmailField(blank=True)
+    keeper = models.ForeignKey(Patron, models.SET_NULL, null=True)
+
+
+class Contact(Table):
+    """Its name is a person's."""
+
+    name = models.CharField(max_length=40)
+    work_email = models.EmailField(blank=True)
+    kept_by = models.ForeignKey(Patron, models.SET_NULL, null=True)
+
+
 class Press(Table):
     """Not what it is, but what somebody is there, says that they may do more."""
 
