@@ -93,6 +93,11 @@ def is_same(account: Any, user: Any) -> bool:
     return bool(account == user) and shard_of(account) == shard_of(user)
 
 
+def has_password(account: Any) -> bool:
+    """Whether any password could be the account's. Django takes an empty column for a usable one; its `RemoteUserBackend` leaves that."""
+    return bool(account.has_usable_password() and getattr(account, "password", True))
+
+
 def shard_of(user: Any) -> str:
     """In which of several databases somebody is, also if they were read from a replica; empty where there is one, or they are in none."""
     return registry.home_of(user)[2] if conf.databases() and is_principal(user) else ""

@@ -10,6 +10,7 @@ from django.utils.translation import gettext, gettext_lazy
 
 from edna import conf
 from edna.pages.forms import KeyForm, SecretInput, password_field
+from edna.visitors import has_password
 
 _LONGEST_NAME = 60
 
@@ -38,7 +39,7 @@ class FirstDeviceForm(KeyForm):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        if conf.custody() == "server" and not self.user.has_usable_password():
+        if conf.custody() == "server" and not has_password(self.user):
             del self.fields["keep_password"]
 
     def clean_password(self) -> str:
@@ -87,7 +88,7 @@ class NewKeyForm(forms.Form):
                 gettext("The password of your key"),
                 SecretInput(attrs=password.widget.attrs),
             )
-        elif not user.has_usable_password():
+        elif not has_password(user):
             del self.fields["password"]
 
     def clean_password(self) -> str:
@@ -103,6 +104,6 @@ def _own_password(user: Any, password: str) -> str:
     Raises:
         ValidationError: it logs somebody else in, or nobody. One password is for both, where the server alone uses keys.
     """
-    if conf.custody() == "server" and password and user.has_usable_password() and not user.check_password(password):
+    if conf.custody() == "server" and password and has_password(user) and not user.check_password(password):
         raise ValidationError(gettext("This is not your password."))
     return password

@@ -27,6 +27,7 @@ from edna.pages import words
 from edna.pages.base import KeyPage
 from edna.pages.forms import KeyForm
 from edna.pages.receipts import ShowsReceipt
+from edna.visitors import has_password
 
 #: After that a large disguise that was cut off may be sent again.
 _AT_MOST_SECONDS: Final = 600
@@ -52,13 +53,13 @@ class ConfirmForm(KeyForm):
 
     def clean_password(self) -> str:
         password: str = self.cleaned_data["password"]
-        if password and self.user.has_usable_password() and not self.user.check_password(password):
+        if password and has_password(self.user) and not self.user.check_password(password):
             raise ValidationError(gettext("This is not your password."))
         return password
 
     def password_is_right(self) -> bool:
         """Whether the password of the account was given. Without one of their own, people have a password for the key, perhaps."""
-        return bool(self.cleaned_data["password"] and self.user.has_usable_password())
+        return bool(self.cleaned_data["password"] and has_password(self.user))
 
     def needs_key(self) -> bool:
         """Whether only the key tells that it is the same person, or finds what is meant."""

@@ -17,7 +17,7 @@ from django.views.decorators.debug import sensitive_variables
 from edna import api
 from edna.errors import NotYours
 from edna.pages.base import Page
-from edna.visitors import is_same
+from edna.visitors import has_password, is_same
 
 
 def require_own(unlocked: api.Unlocked, user: Any) -> None:
@@ -36,7 +36,7 @@ def set_password(account: Any, password: str) -> None:
     Raises:
         ValidationError: it is too like the account.
     """
-    if not account.has_usable_password() or account.check_password(password):
+    if not has_password(account) or account.check_password(password):
         return
     try:
         validate_password(password, account)

@@ -14,6 +14,7 @@ from django.utils.translation import gettext, gettext_lazy
 
 from edna import api, conf
 from edna.pages.forms import ReceiptsForm, SecretInput, password_field, secret_field
+from edna.visitors import has_password
 
 #: Characters of a recovery code that are alike, as those who read one may write them.
 _ALIKE = str.maketrans({"O": "0", "I": "1", "L": "1"})
@@ -27,7 +28,7 @@ class PasswordForm(forms.Form):
     def __init__(self, *args: Any, user: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.user = user
-        if not user.has_usable_password():
+        if not has_password(user):
             del self.fields["password"]
 
     def clean_password(self) -> str:
@@ -85,7 +86,7 @@ class ReplaceKeyForm(ReceiptsForm, NewPasswordForm):
         if conf.custody() == "browser":
             # The page has its own, which nobody sends; and where receipts are the only way, a browser makes no new key.
             self.fields.pop("receipts", None)
-        if conf.custody() == "browser" or (user.is_authenticated and not user.has_usable_password()):
+        if conf.custody() == "browser" or (user.is_authenticated and not has_password(user)):
             del self.fields["new_password"], self.fields["again"]
         elif conf.custody() == "both":
             for name in ("new_password", "again"):

@@ -21,7 +21,7 @@ from edna.pages import words
 from edna.pages.base import FormPage, KeyPage
 from edna.pages.keys.base import ShowsCode, require_own, set_password, together
 from edna.pages.keys.forms import LastCharactersForm, PasswordForm, ReplaceKeyForm
-from edna.visitors import is_fresh_login, note_login
+from edna.visitors import has_password, is_fresh_login, note_login
 
 
 class MakeKey(ShowsCode, FormPage):
@@ -60,7 +60,7 @@ class MakeKey(ShowsCode, FormPage):
     def asks_who(self) -> bool:
         """Whoever has only copied a session makes no key: where no password of the log-in comes along, the log-in is to be fresh."""
         account: Any = self.request.user
-        is_proved = conf.custody() == "server" and account.has_usable_password()
+        is_proved = conf.custody() == "server" and has_password(account)
         return not is_proved and not is_fresh_login(self.request)
 
     def submitted(self, form: Any) -> HttpResponse:
@@ -187,7 +187,7 @@ class ReplaceKey(ShowsCode, KeyPage):
                 receipts_complete=bool(form.cleaned_data.get("receipts")),
             )
         update_session_auth_hash(self.request, account)
-        is_set = bool(password and account.has_usable_password())
+        is_set = bool(password and has_password(account))
         return self.show_code(made.recovery_code, is_replaced=True, password_is_set=is_set)
 
 
