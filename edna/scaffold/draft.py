@@ -67,7 +67,12 @@ def draft(principal: type[Model], *, principals: Models, name: str, applications
     result.steps += _said_of_those_who_left(result)
     _name_copies_alike(result)
     _end_rights(result)
-    result.emptied = coverage.set_null_relations(result.as_disguise())
+    # What the account refers to is no question of the account, which goes.
+    result.emptied = [
+        each
+        for each in coverage.set_null_relations(result.as_disguise())
+        if is_of_principals(each.target, principals) or not is_of_principals(each.model, principals)
+    ]
     return result
 
 

@@ -98,7 +98,8 @@ def test_the_checks_are_silent_but_for_what_a_person_decides(
 
 
 def test_each_kind_of_table_has_its_step_and_its_reason(write: Write) -> None:
-    steps = steps_of(write(*LIBRARY))
+    text = write(*LIBRARY)
+    steps = steps_of(text)
     for step, reason in {
         'Remove(DraftAppAnswer, owner="patron")': "Cascade: it goes with the account.",
         'Remove(LineMark, owner="line__answer__patron")': "Cascade: it goes with its AnswerLine.",
