@@ -113,8 +113,9 @@ def _owned(draft: Draft, model: type[Model], relations: list[Relation], *, accou
 
 def _beside_the_account(principal: type[Model]) -> Iterator[Remove]:
     """Rows to which the account refers, one to one, and nothing else does: settings. Django would leave them, nobody's."""
-    for target in dict.fromkeys(each.related_model for each in principal._meta.local_fields):
-        keys = personal_columns.keys_of_accounts(target) if isinstance(target, type) else []
+    targets = dict.fromkeys(each.related_model for each in principal._meta.local_fields)
+    for target in [each for each in targets if isinstance(each, type)]:
+        keys = personal_columns.keys_of_accounts(target)
         names = [each.related_query_name() for each in keys if each.model is principal and not each.remote_field.hidden]
         others = [
             each
