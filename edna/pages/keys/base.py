@@ -69,5 +69,6 @@ class ShowsCode(Page):
             code=code,
             whose=self.pages.login_name_of(request.user),
             site=request.get_host(),
+            is_alone=request.user.is_authenticated and not has_password(request.user),
             **{"is_replaced": False, "password_is_set": False, **context},
         )

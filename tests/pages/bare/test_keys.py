@@ -71,7 +71,9 @@ def test_who_has_no_password_gets_a_key_that_the_code_opens(dora: Client, empty:
     user.save()
     dora.force_login(user)
     assert 'type="password"' not in dora.get("/privacy/key/").content.decode()
-    code = CODE.search(send(dora, "/privacy/key/").content.decode())[1]
+    shown = send(dora, "/privacy/key/")
+    assert "nothing else does: you have no password here" in shown.text_of_page
+    code = CODE.search(shown.content.decode())[1]
     assert "only your new recovery code opens the new key" in dora.get("/privacy/key/new/").content.decode()
     renewed = send(dora, "/privacy/key/new/", recovery_code=code)
     assert "password is set" not in renewed.text_of_page
