@@ -172,7 +172,8 @@ def _kept(draft: Draft, step: Keep) -> list[str]:
         ]
     return [
         "Decide: generic; it may point at rows that are removed here, and nothing leads back to it. If it does, and tells "
-        "something, give their models a GenericRelation with a related_query_name and Remove along it."
+        "something, give their models a GenericRelation with a related_query_name and Remove along it. Of models of others: "
+        'owner=edna.by_value("object_id", "post__pk"), say, where the content type is theirs.'
     ]
 
 

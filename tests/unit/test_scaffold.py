@@ -137,7 +137,7 @@ def test_each_kind_of_table_has_its_step_and_its_reason(write: Write) -> None:
         'Modify(Patron, owner="warden", set={"warden": None})': "Another person's account",
         'Remove(Sticker, owner="answer__patron")': "Cascade: ",
         "Remove(Sticker, owner=edna.about(Patron))": "Generic: it is about the account",
-        'Keep(Pass, "to")': "Decide: generic",
+        'Keep(Pass, "to")': 'Of models of others: owner=edna.by_value("object_id", "post__pk")',
         'Keep(Sticker, "on")': "Decide: as above",
         'Remove(Seat, owner="patron")': "Cascade: ",
         'Keep(Counter, "folder")': "Decide: its model says that this may point at nothing",
