@@ -19,8 +19,9 @@ from edna.naming import hidden_in, written_arguments, written_import, written_mo
 from edna.remedies import Step
 from edna.scaffold.columns import Filling, filling_of
 from edna.scaffold.comments import comments_on, what_stays
-from edna.scaffold.draft import Draft, behind, beside
+from edna.scaffold.draft import Draft
 from edna.scaffold.meanwhile import acceptable
+from edna.scaffold.neighbours import behind, beside
 from edna.scaffold.rows_by_value import Named, by_name_alone, in_lists, of_others_than_who_serves, without_account
 from edna.spec import Remove
 

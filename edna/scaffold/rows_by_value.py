@@ -19,7 +19,8 @@ from edna.json_keys import BETWEEN, EACH
 from edna.personal_columns import Looks
 from edna.remedies import Step, gaps, is_of_principals, with_steps
 from edna.scaffold.columns import emptying
-from edna.scaffold.draft import Draft, behind
+from edna.scaffold.draft import Draft
+from edna.scaffold.neighbours import behind
 from edna.spec import NOTHING, Modify, Remove
 from edna.value_owners import by_element, by_value, is_text
 
