@@ -34,7 +34,12 @@ _MYSQL_CODES: Final = {1205, 1213, 1020, 1412}
 _POSTGRESQL_STATES: Final = {"40001", "40P01", "55P03"}
 
 
-def asks_for_another_try(error: OperationalError) -> bool:
+def asks_for_another_try(error: BaseException | None) -> bool:
+    """Whether the database does; or did so within the work, which has put it into words of its own."""
+    if isinstance(error, DatabaseBusy):
+        return asks_for_another_try(error.__cause__)
+    if not isinstance(error, OperationalError):
+        return False
     cause = error.__cause__
     if getattr(cause, "sqlstate", None) in _POSTGRESQL_STATES:
         return True
@@ -102,7 +107,7 @@ def statement(work: Callable[[], Result], *, using: str) -> Result:
     for attempt in range(ATTEMPTS):
         try:
             return work()
-        except OperationalError as error:
+        except (OperationalError, DatabaseBusy) as error:
             if nested or not asks_for_another_try(error):
                 raise
             last = error

@@ -6,6 +6,7 @@ import pytest
 from django.db import OperationalError, connection, transaction
 
 from edna.db import transactions
+from edna.errors import DatabaseBusy
 from edna.models import Replay
 from tests.support import execute
 
@@ -62,3 +63,22 @@ def test_what_the_database_asks_for_again_begins_anew() -> None:
 
     assert transactions.run(work, using="default") == 1
     assert tries == [1, 1]
+
+
+def test_so_it_does_where_the_work_has_put_that_into_words_of_its_own() -> None:
+    """The audit trail says which transaction does not see what: edna's own goes again, and only a caller's is told."""
+    tries: list[int] = []
+
+    def work() -> int:
+        tries.append(1)
+        try:
+            if len(tries) == 1:
+                raise OperationalError(1020, "Record has changed since last read")
+        except OperationalError as error:
+            raise DatabaseBusy("this transaction is an older one") from error
+        return 1
+
+    assert transactions.run(work, using="default") == 1
+    tries.clear()
+    with pytest.raises(DatabaseBusy, match="an older one"), transaction.atomic():
+        transactions.run(work, using="default")
