@@ -77,7 +77,7 @@ def finish(journal: Journal, used: Sequence[Opened], coming: Sequence[Opened], k
     if not used:
         return
     own = named(kept)
-    needed = named([*kept, *(batch for opened in coming for batch in opened.diffs)])
+    pointing = [(named(opened.diffs), set(opened.pointers)) for opened in coming]
     # What is stuck was not brought up to date, and its columns cannot be told.
     stuck = {
         value
@@ -95,6 +95,8 @@ def finish(journal: Journal, used: Sequence[Opened], coming: Sequence[Opened], k
     for mention in used:
         rows = []
         label = mention.diffs[0].model
+        # Others may name the same person by their own name, and need no mention for that.
+        needed = own.union(*(names for names, known in pointing if mention.locator in known))
         for key, now in (row for batch in mention.diffs for row in batch.rows):
             waiting = [(opened, known) for opened, names, known in elsewhere if (label, now) in names]
             for opened, known in waiting:
