@@ -20,10 +20,11 @@ from edna import conf, registry
 from edna.errors import SpecError
 from edna.rights import words_of
 from edna.spec import Decorrelate, Transformation
-from edna.value_owners import by_value
+from edna.value_owners import about, by_value
 
 #: In the name of a table that notes what happened.
 LOGS: Final = {"log", "logs", "history", "historical", "audit", "activity", "action", "trail"}
+_NOTES: Final = LOGS | {"crud"}
 #: By which a row says which other one it is about, in the order in which packages have them.
 _NUMBERS: Final = ("object_pk", "object_id")
 _KIND: Final = "content_type"
@@ -78,9 +79,14 @@ def notes_about_any_row() -> Iterator[tuple[type[Model], tuple[str, str]]]:
         columns = {field.name: field for field in model._meta.local_concrete_fields}
         number = next((name for name in _NUMBERS if name in columns), None)
         kind = columns.get(_KIND)
-        is_log = LOGS.union({"crud"}).intersection(words_of(model.__name__))
+        is_log = not _NOTES.isdisjoint(words_of(model.__name__))
         is_own = model._meta.label == "admin.LogEntry" or model._meta.app_label in conf.OWN_LABELS
         if number is None or kind is None or kind.related_model is not ContentType or not is_log or is_own:
             continue
         if not any(getattr(field, "ct_field", "") == _KIND for field in model._meta.private_fields):
             yield model, (_KIND, number)
+
+
+def noted_about(principal: type[Model], columns: tuple[str, str]) -> str:
+    """The owner of such a row: the account that it is about."""
+    return about(principal, by=columns if columns[1] != "object_id" else "")

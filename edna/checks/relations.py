@@ -231,9 +231,8 @@ def _notes(disguise: type[Disguise]) -> Iterator[CheckMessage]:
         ]
         if not told or any(coverage.kept(disguise, log, name) for name in columns):
             continue
-        by = columns if columns[1] != "object_id" else ""
         beside = any(step.owners for step in disguise.removals() if same_table(step.model, log))
-        steps = [Remove(log, about(each, by=by), when=ANY_LEFT if beside else None) for each in told]
+        steps = [Remove(log, histories.noted_about(each, columns), when=ANY_LEFT if beside else None) for each in told]
         keep = Keep(log, columns[1], why="...")
         yield Warning(
             f"{log._meta.label} says by content type and number what each of its rows is about. What it has noted about "

@@ -241,8 +241,7 @@ def _told_of_the_account(draft: Draft) -> Iterator[Step]:
         return
     for log, columns in histories.notes_about_any_row():
         if not notes_covered(disguise, log, draft.principal, columns):
-            by = columns if columns[1] != "object_id" else ""
-            yield Remove(log, about(draft.principal, by=by), when=_beside_others(draft, log))
+            yield Remove(log, histories.noted_about(draft.principal, columns), when=_beside_others(draft, log))
     if apps.is_installed("django.contrib.admin"):
         from django.contrib.admin.models import LogEntry
 

@@ -168,12 +168,10 @@ class Folding:
         """
         overlaid: dict[Row, str] = {}
         for key in batch.primary_keys() if self._stack.lies_over(batch.model) else ():
-            for each in self._stack.way(batch.model, key):
-                for layer in self._stack.layers(batch.model, each):
-                    later = layer.opened.head.applied_at > self._applied_at
-                    name = next((name for name in batch.columns if json_keys.holder(name, layer.old)), None)
-                    if later and name is not None:
-                        overlaid.setdefault(key, name)
+            for layer in self._over(batch.model, key):
+                name = next((name for name in batch.columns if json_keys.holder(name, layer.old)), None)
+                if name is not None and layer.opened.head.applied_at > self._applied_at:
+                    overlaid.setdefault(key, name)
         return overlaid
 
     def removed_rows(self, batch: Changed) -> set[Row]:
@@ -182,6 +180,7 @@ class Folding:
         return {key for key in keys if any(not layer.new for layer in self._over(batch.model, key))}
 
     def _over(self, model: str, key: Row) -> Iterator[Layer]:
+        """Layers over a row of the same moment or later."""
         for each in self._stack.way(model, key):
             for layer in self._stack.layers(model, each):
                 if layer.opened.head.applied_at >= self._applied_at:

@@ -49,13 +49,15 @@ def _not_under_others(batch: Changed, progress: Progress, *, overrides: Override
     others = progress.others
     if not others or not isinstance(batch, Modified):
         return batch
-    changed = replace(batch, rows=changed_rows(batch))
-    removed = progress.folding.removed_rows(changed) if progress.folding else set()
-    keys = others.under_others(batch) | others.left_together(changed, removed=removed)
+    keys = others.under_others(batch)
+    if others.changed_for_others:
+        changed = replace(batch, rows=changed_rows(batch))
+        removed = progress.folding.removed_rows(changed) if progress.folding else set()
+        keys |= others.left_together(changed, removed=removed)
     if not keys:
         return batch
     common = [name for name in batch.columns if name in others.common_columns(batch)]
-    rows = changed.only(keys).rows
+    rows = changed_rows(batch.only(keys))
     hold(progress, _with(batch, common), _with(replace(batch, rows=rows), common).rows, others.why_away, common[0])
     rest = [name for name in batch.columns if name not in common]
     if rest:

@@ -186,18 +186,23 @@ class Others:
             for key in each.keys
         }.intersection(batch.primary_keys())
 
+    @functools.cached_property
+    def changed_for_others(self) -> Needs:
+        """Rows of changes that were made for somebody else as well, and for whom."""
+        found = {
+            row: [need for need in needs if need.shares_change and need.public_key not in self.mine]
+            for row, needs in self.needs.items()
+        }
+        return {row: needs for row, needs in found.items() if needs}
+
     def left_together(self, batch: Modified, *, removed: Collection[Row]) -> set[Row]:
         """Rows that were changed for others as well, of whom somebody is away; or may be, of those that are ``removed``. No later record
         knows of them: pseudoprincipals owned the row then."""
+        common = frozenset(batch.columns)
         together = {
-            key: [
-                need
-                for need in self.needs.get((batch.model, key), ())
-                if need.shares_change
-                and need.public_key not in self.mine
-                and not need.columns.isdisjoint(batch.columns)
-            ]
+            key: [need for need in self.changed_for_others[batch.model, key] if not need.columns.isdisjoint(common)]
             for key in batch.primary_keys()
+            if (batch.model, key) in self.changed_for_others
         }
         asked = {key for key, needs in together.items() if needs}
         gone = {
