@@ -14,6 +14,7 @@ from typing import Any
 from django.db.models import Model
 
 from edna import coverage, read_columns
+from edna.names_left import changes_once
 from edna.read_columns import BACK, UNKNOWN, Change, Read, Reading, Way, ways_to_owners
 from edna.spec import Disguise, Modify, Transformation
 
@@ -46,7 +47,7 @@ def _is_of_others(disguise: type[Disguise], step: Transformation, read: Read, ch
             return False
     elif read.column not in (None, change.column.column) or (read.emptiness and change.repoints):
         return False
-    if not read.way and change.step is step and isinstance(step, Modify) and coverage.changes_once(step):
+    if not read.way and change.step is step and isinstance(step, Modify) and changes_once(disguise, step):  # type: ignore[arg-type]  # classes are hashable
         return False  # which changes each row once
     if change.emptied and read.wants_empty and not change.step.owners:
         return False  # a row whose person has gone is one of nobody's now: it is found besides

@@ -30,8 +30,8 @@ from tests.acceptance.test_several_owners import desk_tables  # noqa: F401  # a 
 from tests.handing import Browser, send_new_keys, without_keys
 from tests.installed import registered, registering
 from tests.office import models as office
-from tests.office.specs import staying
-from tests.support import edna_dump
+from tests.office.specs import REMOVED_FOR_ALL, staying
+from tests.support import AUDIT_TABLES, edna_dump
 
 pytestmark = [pytest.mark.django_db, pytest.mark.once, pytest.mark.long]
 
@@ -135,6 +135,32 @@ def test_what_another_owner_hides_does_not_come_back_by_a_lie(
     assert text() == SECRET
     reveals(ann, first)
     assert (application_dump(), edna_dump()) == (rows, tables)
+
+
+@pytest.mark.parametrize("lie", LIES, ids=lambda given: given.__name__)
+def test_a_row_that_would_have_gone_with_another_owner_does_not_come_back_by_a_lie(
+    people: tuple[Person, Person], lie: Callable[[Handover, edna.Receipt], None]
+) -> None:
+    """Of a disguise of everybody, one of them has it: that the other one is away stands in that one's list alone."""
+    ann, bob = people
+    office.Entry.objects.create(order=office.Order.objects.get(), user=bob.user, text=SECRET)
+    rows, tables = application_dump(), edna_dump()
+    edna.disguise_all(REMOVED_FOR_ALL[0].name)
+    [first] = [entry.receipt for entry in bob.history()]
+    handover = honest(bob, first)
+    lie(handover, first)
+
+    with pytest.raises(HandoverRefused, match="Nothing was changed"):
+        reveals(bob, first, handover)
+
+    assert [held.reason for held in reveals(bob, first).held] == [edna.Reason.OWNER_AWAY]
+    assert not office.Entry.objects.exists()
+    [second] = [entry.receipt for entry in ann.history()]
+    reveals(ann, second)
+    assert office.Entry.objects.get().text == SECRET
+    reveals(bob, first)
+    assert application_dump() == rows
+    assert edna_dump() | dict.fromkeys(AUDIT_TABLES) == tables | dict.fromkeys(AUDIT_TABLES)
 
 
 def test_what_tells_of_another_owner_is_not_taken_out_of_a_list_by_a_lie(people: tuple[Person, Person]) -> None:

@@ -87,6 +87,23 @@ TWO = (
         about=Message,
     ),
 )
+#: For everybody, what goes with one goes without what is another's; alone, whoever leaves later finds nothing to change.
+MESSAGES_FOR_ALL = tuple(
+    staying(f"messages-and-texts-{label}", Remove(Message, owner="recipient"), *steps)
+    for label, steps in (
+        ("alone", [Modify(Message, owner="sender", set={"text": CONSTANT})]),
+        ("alone-at-random", [Modify(Message, owner="sender", set={"text": RANDOM})]),
+        (
+            "and-names",
+            [Modify(Message, owner="sender", set={"text": CONSTANT}), Decorrelate(Message, owner="sender")],
+        ),
+    )
+)
+#: The same, where the row goes with each.
+REMOVED_FOR_ALL = (
+    staying("entries-alone", Remove(Entry, owner="user"), Remove(Entry, owner="order__customer", when=edna.ANY_LEFT)),
+    staying("papers-removed-alone", *(Remove(Paper, owner=owner, when=edna.ANY_LEFT) for owner in THREE)),
+)
 #: Each ticket is one person's alone: whose, its conditions say.
 EACH_THEIR_OWN = leaving(
     "tickets-of-one",
@@ -189,6 +206,8 @@ ALL = (
     *SHARED,
     *SHARED_BY_THREE,
     *TWO,
+    *MESSAGES_FOR_ALL,
+    *REMOVED_FOR_ALL,
     *OF_THREE,
     *OF_MANY,
     *REPORT_NAMES,

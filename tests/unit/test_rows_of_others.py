@@ -50,8 +50,10 @@ def read(*steps: Any) -> list[str]:
                 Modify(Message, ["author_user", "recipient_user"], {"body": ""}, where=Q(body="x")),
                 Decorrelate(Message, "recipient_user", Q(body="x")),
             ],
-            ["where Message.body"],
+            ["where Message.body", "where Message.body"],
         ),
+        # While both are named, it is changed for each of them.
+        ([Modify(Message, ["author_user", "recipient_user"], {"body": ""}, where=Q(body="x"))], ["where Message.body"]),
         (
             [
                 Modify(Message, "author_user", {"body": ""}, where=Q(recipient_user__karma=1)),
@@ -110,8 +112,11 @@ def test_what_others_change_is_read(steps: list[Transformation], columns: list[s
             Remove(Message, ["author_user", "recipient_user"]),
             Modify(Message, "author_user", {"body": ""}, where=Q(author_user__karma=1)),
         ],
-        # It changes each row once.
-        [Modify(Message, ["author_user", "recipient_user"], {"body": ""}, where=Q(body="x"))],
+        # It changes each row once, for the row names neither of them afterwards.
+        [
+            Modify(Message, ["author_user", "recipient_user"], {"body": ""}, where=Q(body="x")),
+            Decorrelate(Message, ["author_user", "recipient_user"]),
+        ],
     ],
 )
 def test_what_nobody_else_changes_is_not(steps: list[Transformation]) -> None:

@@ -162,6 +162,8 @@ class Effect:
     targets: tuple[int, ...] = ()
     shared: Mapping[Any, set[Any]] = field(default_factory=dict)
     on_paper: bool = False
+    #: Of a modification: another one, for another of the row's owners, lies over it from the same moment.
+    covered: bool = False
     #: Of a modification: the people whom the row names as owners.
     told: frozenset[Any] = frozenset()
     #: Those of them whom it names by their own name.
@@ -374,7 +376,8 @@ class Oracle:
 
     def unknown(self) -> int:
         """How many pseudoprincipals nobody has seen yet, because the rows that name them are gone."""
-        return sum(layer.value is UNKNOWN for row in self.all_rows() for _, layer in row.all_layers())
+        layers = (layer for row in self.all_rows() for _, layer in row.all_layers())
+        return sum(layer.value is UNKNOWN and layer.placeholder is None for layer in layers)
 
     def person_of(self, key: Any) -> Any:
         """The person behind a principal's primary key, None where there is no such row."""
@@ -456,7 +459,10 @@ class Oracle:
                 if isinstance(step, Modify) and step.waits_for_all:
                     changes += self.when_all_left(step, row, holders, who, going)
                     continue
-                if going and not (isinstance(step, Modify) and (going.shared or len(going.targets) > 1)):
+                alone = going is not None and not going.shared and len(going.targets) == 1
+                if alone and self.removes_account(disguise):
+                    continue
+                if going and not alone and not isinstance(step, Modify):
                     continue
                 if isinstance(step, Modify):
                     named = {
@@ -475,11 +481,21 @@ class Oracle:
                     change = Effect("modify", row, target, columns, on_paper=bool(going), told=told, natural=natural)
                     change = replace(change, paths=tuple(step.owners))
                     # Where it depends on who it is, each of several is asked for.
-                    each = any(placeholder.person for placeholder in columns.values())
-                    meant = dict.fromkeys(who[holder] for holder in holders if holder in who) if each else [target]
-                    changes += [replace(change, target=one, person=self.own_row(targets[one])) for one in meant]
-                else:
+                    each = any(placeholder.person for placeholder in columns.values()) or self.names_stay(
+                        disguise, step
+                    )
+                    meant = [*dict.fromkeys(who[holder] for holder in holders if holder in who)] if each else [target]
+                    # Of a row that goes with one alone, what is the others' is changed before.
+                    meant = [one for one in meant if not (alone and going and one == going.target)]
+                    last = meant[-1] if meant and not alone else None
+                    changes += [
+                        replace(change, target=one, person=self.own_row(targets[one]), covered=one != last)
+                        for one in meant
+                    ]
+                elif going is None:
                     changes.append(self.decorrelation(step, row, target, holders))
+                elif target != going.target and self.follows_by_mention(step, row):
+                    changes.append(replace(self.decorrelation(step, row, target, holders), on_paper=True))
         changes = [
             replace(each, natural=each.natural | listed.get((each.row, each.target), frozenset()))
             if each.kind == "modify"
@@ -487,9 +503,36 @@ class Oracle:
             for each in changes
         ]
         owners = self.owners_of(disguise, params, removals)
+        for each in changes:
+            if each.kind == "decorrelate" and each.on_paper and each.row in owners:
+                owners[each.row] = {name: whom for name, whom in owners[each.row].items() if name not in each.columns}
         removals = {row: replace(each, owners=owners.get(row, {})) for row, each in removals.items()}
         policies = {label.lower(): policy for label, policy in disguise.references.items()}
         return [replace(each, policies=policies) for each in (*changes, *removals.values())]
+
+    def removes_account(self, disguise: type[Disguise]) -> bool:
+        return any(isinstance(each, Remove) and each.model is self.principal for each in disguise.steps())
+
+    def follows_by_mention(self, step: Decorrelate, row: Row) -> bool:
+        """Whether a name in a row that is gone can follow whoever stands for the person: by their primary key, outside the row's own."""
+        column = row.model._meta.get_field(step.column)
+        return column.target_field.primary_key and column not in key_fields(row.model)
+
+    def names_stay(self, disguise: type[Disguise], step: Modify) -> bool:
+        """Whether accounts stay, and a row of several owners names one of them afterwards, or goes with one."""
+        if len(step.owners) < 2 or self.removes_account(disguise):
+            return False
+        taken: set[str] = set()
+        for each in disguise.steps():
+            if each.model is not step.model:
+                continue
+            if isinstance(each, Remove) and len(each.owners) == 1:
+                return True
+            if isinstance(each, Decorrelate):
+                taken.add(each.column)
+            elif isinstance(each, Modify) and not each.waits_for_all:
+                taken.update(each.set)
+        return not taken.issuperset(step.owners)
 
     def own_row(self, keys: Set[Any]) -> Values:
         """The row of the person who stands for these keys, before anything is changed."""
@@ -681,9 +724,10 @@ class Oracle:
                 layer = Layer(person, {receipt}, None if effect.kind == "empty" else UNKNOWN, placeholder, effect.group)
                 if placeholder is not None and placeholder.reads_original:
                     layer.value = self.derived(effect, name, placeholder)
-                elif placeholder is not None and effect.on_paper:
-                    assert placeholder.name in ("constant", "null")  # nobody sees it yet
-                    layer.value = placeholder.make(column_called(effect.row.model, name), None)
+                elif placeholder is not None and (effect.on_paper or effect.covered):
+                    assert placeholder.name in ("constant", "null") or effect.covered  # nobody sees it yet
+                    if placeholder.name in ("constant", "null"):
+                        layer.value = placeholder.make(column_called(effect.row.model, name), None)
                 layer.told = layer.together = effect.told
                 layer.paths = effect.paths
                 layer.others = effect.natural - {person}
@@ -839,6 +883,8 @@ class Oracle:
             elif row.gone is not None and not covered:
                 receipts = {receipt} if layer.left else layer.receipts
                 waiting.append((row, "row", receipts, functools.partial(list, [row])))
+            elif covered and self._waits_below(row, name, layer, said):
+                held.add((row, "away"))
             elif covered:
                 # By others; if the row is gone, too, it will not be as this record left it when it is back.
                 held.add((row, "changed" if row.gone is None else "row"))
@@ -861,7 +907,6 @@ class Oracle:
             if name in self.owner_columns(row.model) and receipt not in layer.receipts
         }
         for _, _, layer in layers:
-            layer.told = frozenset()  # whoever wants it back has it under disguise no longer
             if layer.left:
                 mine = layer.left.shared.get(person, set()) & given
                 if not mine or mine - moved_on:
@@ -870,7 +915,11 @@ class Oracle:
         self._note_alone(person, held, pending, layers)
         with_others = {row for row in pending if self._is_with_others(row, said)}
         self._hand_over({row for row, _ in held}, with_others, {each for each in layers if each[2] not in final})
-        self._bring_back(after)
+        for row, _, layer in layers:
+            # Whoever wants it back has it under disguise no longer, but for what waits here for somebody who is away.
+            if (row, "away") not in held or self._is_handed(layer):
+                layer.told = frozenset()
+        self._bring_back(person, after)
         return held, deferred
 
     def _newest_first(self, layers: set[tuple[Row, str, Layer]]) -> list[tuple[Row, str, Layer]]:
@@ -938,7 +987,8 @@ class Oracle:
                         continue
                     # Nobody stands for anybody any more where somebody else's name has come.
                     renamed = is_owner and layer is not stack[-1]
-                    stack[place] = Layer(APPLICATION, set(), stack[place + 1].value if renamed else layer.value)
+                    value = stack[place + 1].value if renamed else layer.value
+                    stack[place] = Layer(APPLICATION, set(), value, None if is_owner else layer.placeholder)
         if complete:
             self.outstanding[person].discard(receipt)
 
@@ -951,6 +1001,16 @@ class Oracle:
             for _, layer in row.all_layers():
                 if receipts is layer.receipts:
                     layer.found_by = frozenset()
+
+    def _waits_below(self, row: Row, name: str, layer: Layer, said: Said) -> bool:
+        """Whether a change is said to wait for somebody else, and lies below what was handed over: then it is handed to them as well."""
+        stack = row.layers[name]
+        reasons = said.get((row.model._meta.label_lower, row.key), ())
+        return (
+            row.gone is None
+            and any(map(self._is_handed, stack[stack.index(layer) + 1 :]))
+            and any(reason is Reason.OWNER_AWAY for reason, _ in reasons)
+        )
 
     def _note_alone(
         self, person: Any, held: set[tuple[Row, str]], pending: set[Row], layers: set[tuple[Row, str, Layer]]
@@ -1052,10 +1112,10 @@ class Oracle:
         for row in {row for row, _, _ in handed}:
             self.lingering |= {row.value(name) for name in self.owner_columns(row.model)} & self.stand_ins
 
-    def _bring_back(self, after: Snapshot) -> None:
+    def _bring_back(self, person: Any, after: Snapshot) -> None:
         """What was handed over, and can be seen to be back: nobody foretells when, but never while anything is in its way."""
         while True:
-            back = [each for each in self.handed if self._is_back(*each, after)]
+            back = [each for each in self.handed if self._is_back(person, *each, after)]
             if not back:
                 break
             self.handed = [each for each in self.handed if each not in back]
@@ -1065,7 +1125,7 @@ class Oracle:
             if (row.gone if layer is None else layer in row.layers.get(str(name), ()))
         ]
 
-    def _is_back(self, row: Row, name: str | None, layer: Layer | None, after: Snapshot) -> bool:
+    def _is_back(self, person: Any, row: Row, name: str | None, layer: Layer | None, after: Snapshot) -> bool:
         found = after[row.model].get(row.key)
         if layer is None:
             if row.gone is None or found is None or self.missing(row) or self._taken(row):
@@ -1078,9 +1138,10 @@ class Oracle:
         for lower in reversed(stack):
             if not self._is_handed(lower):
                 return False
-            if found[str(name)] == self._below(row, str(name), lower):
-                break
-            if found[str(name)] == layer.value:
+            below = self._below(row, str(name), lower)
+            if found[str(name)] == below or (below is UNKNOWN and found[str(name)] != layer.value):
+                break  # what was drawn beneath it is seen for the first time
+            if found[str(name)] == layer.value and not self._comes_unseen(person, row, str(name), layer):
                 return False  # nothing can be seen to be back
         else:
             return False
@@ -1089,6 +1150,16 @@ class Oracle:
             row.pointed_at |= each.receipts
         del stack[stack.index(lower) :]
         return True
+
+    def _comes_unseen(self, person: Any, row: Row, name: str, layer: Layer) -> bool:
+        """Whether several come back at once, with the same constant below them as on top, because one of those has revealed who have
+        them all."""
+        stack, below = row.layers[name], []
+        for each in reversed(stack):
+            if not self._is_handed(each) or person not in each.others | {each.person}:
+                break
+            below.append(self._below(row, name, each))
+        return layer.value in below and not self._is_in_the_way(row, name, layer)
 
     @staticmethod
     def _is_there(row: Row, *, by_others: bool) -> None:

@@ -28,14 +28,12 @@ from edna.engine.disguising.row_changes import Moved, translated
 from edna.engine.files import seal
 from edna.engine.graph.order import against_order
 from edna.engine.graph.references import reference_of
-from edna.engine.planning.steps import Plan, PlannedStep, Speaking, Target
+from edna.engine.planning.steps import A_MOMENT, Plan, PlannedStep, Speaking, Target
 from edna.records.bag import Bag, BagKind
 from edna.records.chain import Chunk
 from edna.records.diff import Listed
 from edna.records.locator import Locator, Receipt, seal_locator
 from edna.store import Entry
-
-_A_MOMENT = datetime.timedelta(microseconds=1)
 
 
 def execute(
@@ -232,7 +230,7 @@ def _write_bags(
             listed[entry.id] = entry._replace(locators=entry.locators + item)
         batches = (*each.batches, Listed.of(items)) if each.says_where else each.batches
         # What lies beneath theirs of this moment lies over all that they have from before it.
-        when = now - _A_MOMENT if each.beneath else now
+        when = now - A_MOMENT if each.beneath else now
         sealed += seal_shared(_head(plan, None, now=when, using=using), batches, locator=each.locator, using=using)
     store.add_bags(sealed, expires_on=expires_on, using=using)
     unlisted_bags.note(unlisted_now, using=using)

@@ -13,9 +13,9 @@ from typing import Any
 from edna.db.rows import Row
 from edna.engine.forwarding import table_history
 from edna.engine.planning import mentions
-from edna.engine.planning.owners import takes_out
 from edna.engine.planning.shares import Share
 from edna.engine.planning.steps import Owner, Plan, PlannedStep
+from edna.names_left import takes_out
 from edna.records.diff import Modified, Owners, Removed, RowBatch, Shares
 from edna.records.locator import Locator
 from edna.records.speaksfor import SpeaksFor
@@ -131,13 +131,18 @@ def tell_owners(plan: Plan, step: PlannedStep, records: list[Records]) -> list[S
     nothing = (None,) * 2 * len(names)
     for key, target in zip(step.primary_keys(), step.targets, strict=True):
         owned = step.owned.get(key, ())
+        removing = sorted({owner.target for owner in owned if owner.removes_too and owner.target is not None})
         if any(owner.entry.natural and not owner.mine for owner in owned):
-            owners.setdefault(target, []).extend(
+            rows = [
                 (*key, owner.path, str(owner.entry.reference), owner.entry.public_key, _columns_of(owner))
                 for owner in owned
                 if owner.entry.natural
-            )
-        for maker, beneath, whom in _telling(owned, target, plan.disguise, table.model):
+            ]
+            # Whose bag says so is asked by their browser for what others have handed to them.
+            for each in (target, *removing):
+                owners.setdefault(each, []).extend(rows)
+        mine = plan.targets[target].entry
+        for maker, beneath, whom in (*_telling(owned, target, plan.disguise, table.model), *_removing(owned, mine)):
             group = maker, beneath, tuple(sorted(whom))
             told.setdefault(group, ([], tuple(whom.values())))[0].append((*key, *nothing))
     for target, rows in owners.items():
@@ -165,6 +170,13 @@ def _telling(
             whom = others | standing_in if beneath and maker in taken_out else others
             if whom:
                 yield maker, beneath, whom
+
+
+def _removing(owned: Sequence[Owner], mine: Entry) -> Iterator[tuple[int, bool, dict[int, Entry]]]:
+    """The same of a row that goes for one target: each for whom it would have gone as well tells all the others."""
+    removing = {each.target: each.entry for each in owned if each.removes_too and each.target is not None}
+    for maker in sorted(removing):
+        yield maker, False, {mine.id: mine} | {e.id: e for target, e in removing.items() if target != maker}
 
 
 def _columns_of(owner: Owner) -> str:

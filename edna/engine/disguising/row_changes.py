@@ -18,7 +18,7 @@ from django.db.models import Field, JSONField, Model, QuerySet
 from edna import json_keys, registry
 from edna.db import rows as raw
 from edna.db.cursors import connection_of
-from edna.db.rows import Row
+from edna.db.rows import Row, table_of
 from edna.engine.disguising.batched_writes import Writes
 from edna.engine.disguising.record import Records, SharedRows, mention, record, share, tell_owners
 from edna.engine.graph.references import reference_of
@@ -178,10 +178,13 @@ def modify(
 def _change_in_removal(
     plan: Plan, step: PlannedStep, names: Sequence[str], now: Mapping[Row, Row], *, using: str
 ) -> None:
-    """Rows that go, and that others may bring back, go as the step has left them: what it took out comes back with its person alone."""
+    """Rows that go, and that somebody else brings back, go as the step has left them: what it took out comes back with its person alone."""
     removal = next((each for each in plan.removals if each.table is step.table), None)
-    keys = [key for key in step.primary_keys() if key in removal.shares] if removal is not None else []
-    if removal is None or not keys:
+    if removal is None or not (removal.shares or len(plan.targets) > 1):
+        return
+    gone = set(removal.primary_keys())
+    keys = [key for key in step.primary_keys() if key in gone]
+    if not keys:
         return
     columns = tuple(dict.fromkeys(map(json_keys.column, names)))
     if columns != tuple(names):
@@ -331,7 +334,8 @@ def _under_new_keys(step: PlannedStep, name: str, changed: Sequence[Row], moved:
 def _replace_in_removal(plan: Plan, step: PlannedStep, new: Mapping[Row, Made]) -> None:
     """The rows that go say who owned them by pseudoprincipals: another owner may bring them back first.
 
-    What waits for a pseudoprincipal is in its list, so that nobody takes away its row before.
+    What waits for a pseudoprincipal is in its list, so that nobody takes away its row before: a mention, if the row goes with one
+    person alone.
     """
     (removal,) = [each for each in plan.removals if each.table is step.table]
     position = removal.columns.index(step.columns[-1])
@@ -341,6 +345,8 @@ def _replace_in_removal(plan: Plan, step: PlannedStep, new: Mapping[Row, Made]) 
         if key in new:
             row = removal.rows[number]
             removal.rows[number] = (*row[:position], new[key].value, *row[position + 1 :])
+            if key not in removal.shares:
+                plan.mentioned[table_of(plan.principal_model).label, new[key].key] = new[key].entry
     for key, now in zip(former, removal.primary_keys(), strict=True):
         if key in removal.shares:
             share = removal.shares[key]

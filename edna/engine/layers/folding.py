@@ -72,7 +72,7 @@ class Folding:
         #: Columns whose place has been found, whether it fits or not.
         over: set[str] = set()
         keys = self._stack.way(batch.model, tuple(row[:width]))
-        layers = [(n, layer) for n, key in enumerate(keys) for layer in self._stack.layers(batch.model, key)]
+        layers = [(n, layer) for n, key in enumerate(keys) for layer in _in_order(self._stack.layers(batch.model, key))]
         for number, layer in layers:
             later = layer.opened.head.applied_at >= self._applied_at
             if not later and not at_any_time:
@@ -216,6 +216,33 @@ class Folding:
     def removed(self, model: str, name: str) -> Set[Any]:
         """Values of a column in the rows of ``model`` that other bags hold."""
         return self._stack.removed(model, name).keys()
+
+
+def _in_order(layers: Sequence[Layer]) -> Sequence[Layer]:
+    """Oldest first. Of one moment, as a disguise of everybody makes them: what found what another one had left lies over that; where values
+    do not tell, what others have handed over lies below, for what lies over it fits as well."""
+    moments = [layer.opened.head.applied_at for layer in layers]
+    if len({*moments}) == len(moments):
+        return layers
+    ordered: list[Layer] = []
+    for moment in sorted({*moments}):
+        rest = [layer for layer, when in zip(layers, moments, strict=True) if when == moment]
+        rest.sort(key=lambda each: not (each.opened.handed_over and each.new))
+        while rest:
+            lowest = (each for each in rest if not any(_lies_on(each, other) for other in rest if other is not each))
+            ordered.append(next(lowest, rest[0]))
+            rest.remove(ordered[-1])
+    return ordered
+
+
+def _lies_on(upper: Layer, lower: Layer) -> bool:
+    """Whether one has found in a column what the other one had left, and not the other way round."""
+    return any(
+        _same(lower.row[lower.new[name]], upper.row[place])
+        and not (name in upper.new and _same(upper.row[upper.new[name]], lower.row[lower.old[name]]))
+        for name, place in upper.old.items()
+        if name in lower.new
+    )
 
 
 def _same(one: Any, other: Any) -> bool:

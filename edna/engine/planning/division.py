@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from edna import coverage, json_keys
+from edna import json_keys
 from edna.db import rows as raw
 from edna.db.cursors import connection_of
 from edna.db.rows import Row, Table
@@ -25,6 +25,7 @@ from edna.engine.planning.selection import Selection
 from edna.engine.planning.shares import Share, decide
 from edna.engine.planning.statements import CompiledStep
 from edna.engine.planning.steps import PlannedStep
+from edna.names_left import changes_once
 from edna.records.diff import Decorrelated
 from edna.spec import ALL, Decorrelate, Modify, Remove
 from edna.value_owners import ByElement, element_of, their_column
@@ -40,7 +41,7 @@ def divide(compiled: CompiledStep, rows: Sequence[Row], scope: Scope) -> list[Pl
         return [step]
     if (
         isinstance(compiled.transformation, Modify)
-        and _is_done_in_turns(compiled.transformation)
+        and _is_done_in_turns(compiled.transformation, scope)
         and not scope.everyone
     ):
         return _for_each(step, rows, scope)
@@ -60,18 +61,23 @@ def _once(step: PlannedStep, rows: Sequence[Row]) -> list[Row]:
     return list({key_of_row(row): row for row in reversed(rows)}.values())[::-1]
 
 
-def _is_done_in_turns(step: Modify) -> bool:
-    """Whether one path leads from a row to several people, and each of them has the row changed for themselves."""
-    return len(step.owners) == 1 and not coverage.changes_once(step)
+def _is_done_in_turns(step: Modify, scope: Scope) -> bool:
+    """Whether each of a row's owners has the row changed for themselves."""
+    several = len(set(scope.owners.values())) > 1 or scope.ask_turns is not None
+    return several and not changes_once(scope.disguise, step)  # type: ignore[arg-type]  # classes are hashable
 
 
 def _for_each(step: PlannedStep, selected: Sequence[Row], scope: Scope) -> list[PlannedStep]:
     """The step once for the first of each row's owners who are meant, once more for the second, and so on."""
     width = len(step.columns)
+    end = width + len(step.transformation.owner_paths if step.transformation else ())
     targets: dict[Row, dict[int, None]] = {}
     for row in selected:
-        targets.setdefault(row[:width], {})[scope.owners[reference_of(scope.model, row[width])]] = None
-    turns = [replace(step, rows=[], targets=[]) for _ in range(max(map(len, targets.values())))]
+        holders = [reference_of(scope.model, each) for each in row[width:end] if each is not None]
+        targets.setdefault(row[:width], {}).update(
+            (scope.owners[each], None) for each in holders if each in scope.owners
+        )
+    turns = [replace(step, rows=[], targets=[], owned={}) for _ in range(max(map(len, targets.values())))]
     for row, whose in targets.items():
         for turn, target in zip(turns, whose, strict=False):
             turn.rows.append(row)

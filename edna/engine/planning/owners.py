@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.core.exceptions import FieldDoesNotExist, FieldError
-from django.db.models import ForeignKey, ManyToManyField, Model, Q
+from django.db.models import ForeignKey, Model, Q
 
 from edna import coverage, json_keys, registry, store, value_owners
 from edna.coverage import same_table
@@ -27,10 +27,11 @@ from edna.engine.planning.scope import Scope
 from edna.engine.planning.selection import Selection
 from edna.engine.planning.steps import Owner, PlannedStep
 from edna.errors import SpecError
+from edna.names_left import changes_once, takes_out
 from edna.records.diff import Modified, Removed
-from edna.spec import Decorrelate, Disguise, Modify, Remove
+from edna.spec import Disguise, Modify, Remove
 from edna.store import Entry
-from edna.value_owners import columns_of, element_of, is_by_value, parsed, their_columns
+from edna.value_owners import element_of, is_by_value, parsed
 
 #: By path, the columns that go with whoever leaves first; none where it is the row itself.
 Paths = Mapping[str, tuple[str, ...]]
@@ -45,6 +46,7 @@ def note_owners(steps: Sequence[PlannedStep], scope: Scope) -> None:
     named_anywhere = {value for _, _, rows in found for row in rows.values() for whom in row for value in each_of(whom)}
     entries = own | _entries(scope, named_anywhere, own)
     told: dict[int, Entry] = {}
+    renamed = {(step.table, key, step.columns[-1]) for step in steps if step.on_paper for key in step.primary_keys()}
     over, under = _changes_after(found), _changes_after(found[::-1])
     for step, paths, rows in found:
         targets = dict(zip(step.primary_keys(), step.targets, strict=True))
@@ -53,6 +55,8 @@ def note_owners(steps: Sequence[PlannedStep], scope: Scope) -> None:
             owners: list[Owner] = []
             by_path = zip(paths.items(), values, strict=True)
             for path, columns, value in ((*at, value) for at, whom in by_path for value in each_of(whom)):
+                if step.operation is Removed and (step.table, key, path) in renamed:
+                    continue  # a pseudoprincipal stands there, and nobody is waited for
                 entry = None if value is None else entries.get(reference_of(scope.model, value))
                 if entry is None:
                     if value is not None and _is_missed_by_account(step, path, several):
@@ -70,10 +74,11 @@ def note_owners(steps: Sequence[PlannedStep], scope: Scope) -> None:
                 )
                 if told_of_it:
                     told[entry.id] = entry
-                shared = bool(columns) and not mine and entry.natural and _is_made_for(entry, step, path, scope)
-                owners.append(
-                    Owner(path, entry, mine, told_of_it, on_top, columns, shares_change=shared, target=target)
-                )
+                owner = Owner(path, entry, mine, told_of_it, on_top, columns, target=target)
+                if entry.natural and not mine:
+                    shared = bool(columns) and _is_made_for(entry, step, path, scope)
+                    owner = replace(owner, shares_change=shared, removes_too=_removes_too(step, path, target, scope))
+                owners.append(owner)
             if any(owner.told or (owner.entry.natural and not owner.mine) for owner in owners):
                 step.owned[key] = tuple(owners)
     unlocked = [str(entry.reference) for entry in told.values() if str(entry.reference) not in scope.known]
@@ -103,10 +108,27 @@ def _is_made_for(entry: Entry, step: PlannedStep, path: str, scope: Scope) -> bo
     change = step.transformation
     return (
         isinstance(change, Modify)
-        and coverage.changes_once(change)
+        and changes_once(scope.disguise, change)  # type: ignore[arg-type]  # classes are hashable
         and path in change.owners
         and (str(entry.reference) in scope.owners or scope.ask_turns is not None)
     )
+
+
+def _removes_too(step: PlannedStep, path: str, target: int | None, scope: Scope) -> bool:
+    """Whether a row that goes for another target would have gone for this one, and nothing of it would tell that they are away."""
+    return (
+        step.operation is Removed and target is not None and path in _removed_for_one(scope.disguise, step.table.model)  # type: ignore[arg-type]  # classes are hashable
+    )
+
+
+@functools.lru_cache(maxsize=1024)
+def _removed_for_one(disguise: type[Disguise], model: type[Model]) -> frozenset[str]:
+    """Paths to those who alone take a row along, where their account and their name stay."""
+    if registry.removes_account(disguise):
+        return frozenset()
+    steps = (step for step in disguise.steps() if isinstance(step, Remove) and same_table(step.model, model))
+    paths = {step.owners[0] for step in steps if len(step.owners) == 1}
+    return frozenset(path for path in paths if not takes_out(disguise, model, path))  # type: ignore[arg-type]  # as above
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,67 +247,9 @@ def people(references: Collection[str], *, model: type[Model], using: str) -> tu
     return known, set(without_row(model, unknown, using=using)) if unknown else set()
 
 
-@functools.lru_cache(maxsize=1024)
-def takes_out(disguise: type[Disguise], model: type[Model], path: str) -> bool:
-    """Whether the disguise takes its people out of the column at the end of the path, and leaves the row that has the column."""
-    over, _, name = path.rpartition("__")
-    if is_by_value(path):
-        return _changes(disguise, model, path)
-    try:
-        holder = registry.owner_target(model, over or None)
-        field: Any = holder._meta.get_field(name)
-    except (SpecError, FieldDoesNotExist):
-        return True
-    if field.many_to_many:
-        # The column is one of the table in between.
-        many: Any = field if isinstance(field, ManyToManyField) else field.remote_field
-        name = many.m2m_reverse_field_name() if many is field else many.m2m_field_name()
-        holder = many.remote_field.through
-        field = holder._meta.get_field(name)
-    for step in disguise.steps():
-        if same_table(step.model, holder):
-            several = isinstance(step, Remove) and len(step.owners) > 1 and name in step.owners
-            if several or (isinstance(step, Decorrelate) and step.column == name):
-                return True
-            if isinstance(step, Modify) and name in step.set and not step.waits_for_all:
-                return True
-    relations = coverage.set_null_relations(disguise)
-    return any(relation.field == field for relation in relations)
-
-
-@functools.lru_cache(maxsize=1024)
-def takes_off(disguise: type[Disguise], model: type[Model], path: str) -> bool:
-    """Whether the disguise removes what lies between a row and the several people to whom the path leads, and leaves their accounts."""
-    here: Any = model
-    between: set[Any] = set()
-    for name in path.split("__"):
-        relation = here._meta.get_field(name)
-        if relation.many_to_many:
-            between.add((relation.remote_field if isinstance(relation, ManyToManyField) else relation).through)
-        here = relation.related_model
-        between.add(here)
-    between -= {model, here}
-    return not registry.removes_account(disguise) and any(
-        same_table(step.model, each) for step in disguise.steps() if isinstance(step, Remove) for each in between
-    )
-
-
-def _changes(disguise: type[Disguise], model: type[Model], owner: str) -> bool:
-    """As `takes_out`, by value: it changes what is compared, in the row or in the principal's."""
-    try:
-        columns = {*columns_of(model, owner), *their_columns(owner, registry.principal_model_for(disguise))}
-    except (SpecError, FieldDoesNotExist):
-        return True
-    return any(
-        same_table(column.model, step.model) and any(json_keys.column(name) == column.name for name in step.set)
-        for step in disguise.steps()
-        if isinstance(step, Modify)
-        for column in columns
-    )
-
-
 def tables_in_common() -> set[str]:
-    """The labels of tables of which a disguise changes rows for one owner that it would change, or remove, for others as well."""
+    """The labels of tables of which a disguise changes rows for one owner that it would change, or remove, for others as well; or removes
+    them, and nothing but a list tells for whom as well."""
     found = set()
     for disguise in registry.disguises().values():
         by_table: dict[str, list[Modify | Remove]] = {}
@@ -296,11 +260,20 @@ def tables_in_common() -> set[str]:
         for label, steps in by_table.items():
             owners = {path for step in steps for path in step.owners}
             changes = [step for step in steps if isinstance(step, Modify)]
-            if changes and (
-                len(owners) > 1 or any(coverage.is_for_each(step, path) for step in changes for path in step.owners)
-            ):
+            if (
+                changes
+                and (
+                    len(owners) > 1 or any(coverage.is_for_each(step, path) for step in changes for path in step.owners)
+                )
+            ) or any(goes_with_each(disguise, step.model) for step in steps):
                 found.add(label)
     return found
+
+
+def goes_with_each(disguise: type[Disguise], model: type[Model]) -> bool:
+    """Whether a disguise of everybody removes a row for one owner that it would have removed for others as well, whose accounts stay: what
+    tells of them stands in lists alone."""
+    return len(_removed_for_one(disguise, model)) > 1  # type: ignore[arg-type]  # classes are hashable
 
 
 def several_may_own() -> bool:

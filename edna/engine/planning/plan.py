@@ -188,9 +188,9 @@ def _planned(steps: Sequence[PlannedStep], prepared: Compiled, scope: Scope, fin
     again = _found_again(steps) if finished else {}
     removed = removed_by(steps, scope)
     nulled = [emptied(relation, removed, lock=scope.lock, using=scope.using) for relation in prepared.emptied]
-    changed = (*nulled, *(_unfinished(step, finished, again) for step in changes_beside(steps, removed)))
+    changed = (*nulled, *(_unfinished(step, finished, again) for step in changes_beside(steps, removed, scope)))
     removals = tuple(removed[model] for model in deletion_order(list(removed)))
-    mentioned: Mapping[tuple[str, Any], Entry] = {}
+    mentioned: dict[tuple[str, Any], Entry] = {}
     if not scope.everyone:
         steps = [*removals, *changed]
         if scope.lock:

@@ -6,12 +6,12 @@ stays. Reads what hangs on removed rows; writes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 
 from django.db.models import Model
 
-from edna import coverage
+from edna import coverage, registry
 from edna.companions import links_to
 from edna.db import rows as raw
 from edna.db.rows import Row, table_of
@@ -121,7 +121,7 @@ def without_removed(step: PlannedStep, removed: Mapping[type[Model], PlannedStep
     return step.only(lambda key: key not in gone)
 
 
-def changes_beside(steps: Sequence[PlannedStep], removed: Removals) -> Iterator[PlannedStep]:
+def changes_beside(steps: Sequence[PlannedStep], removed: Removals, scope: Scope) -> Iterator[PlannedStep]:
     """The changes among ``steps``, in rows that stay, and in rows that go and that somebody else can bring back: without what is taken
     out of them, and with pseudoprincipals in place of whom they name."""
     changes = [step for step in steps if step.operation is not Removed]
@@ -129,37 +129,55 @@ def changes_beside(steps: Sequence[PlannedStep], removed: Removals) -> Iterator[
     for step in changes:
         if step.on_paper:
             renamed.setdefault(step.table.model, set()).add(step.columns[-1])
+    # Whose account goes is missed by the row itself.
+    accounts_stay = len(scope.targets) > 1 and not registry.removes_account(scope.disguise)
     for step in changes:
         going = removed.get(step.table.model)
-        if going is None or not going.shares or step.on_paper or step.transformation is None:
+        of_others = _of_others(step, going) if accounts_stay and going is not None else set()
+        if going is None or not (going.shares or of_others) or step.on_paper or step.transformation is None:
             yield without_removed(step, removed)
         elif step.operation is Decorrelated:
             yield without_removed(step, removed)
-            on_paper = _renamed_on_paper(step, going)
+            on_paper = _renamed_on_paper(step, going, of_others)
             if on_paper.rows and step.columns[-1] not in renamed.get(step.table.model, ()):
                 yield on_paper
         else:
-            yield from _changed_before_it_goes(step, going, renamed.get(step.table.model, ()))
+            yield from _changed_before_it_goes(step, going, renamed.get(step.table.model, ()), of_others)
 
 
-def _renamed_on_paper(step: PlannedStep, going: PlannedStep) -> PlannedStep:
+def _of_others(step: PlannedStep, going: PlannedStep) -> set[Row]:
+    """The keys of rows that go with one person alone, and that the step changes for somebody else."""
+    if step.operation is Decorrelated and not (step.refers_to_key and step.columns[-1] not in step.table.key_names):
+        return set()
+    whose = dict(zip(going.primary_keys(), going.targets, strict=True))
+    return {
+        key
+        for key, target in zip(step.primary_keys(), step.targets, strict=True)
+        if key in whose and key not in going.shares and whose[key] != target
+    }
+
+
+def _renamed_on_paper(step: PlannedStep, going: PlannedStep, of_others: Set[Row]) -> PlannedStep:
     """Of rows that go: whoever owns them brings them back, and only they; so it is for one of them."""
     targets = dict(zip(step.primary_keys(), step.targets, strict=True))
     own = {key for key, share in going.shares.items() if targets.get(key) in share.targets}
-    return replace(step.only(own.__contains__), on_paper=True)
+    return replace(step.only((own | of_others).__contains__), on_paper=True)
 
 
-def _changed_before_it_goes(step: PlannedStep, going: PlannedStep, renamed: Collection[str]) -> Iterator[PlannedStep]:
+def _changed_before_it_goes(
+    step: PlannedStep, going: PlannedStep, renamed: Collection[str], of_others: Set[Row]
+) -> Iterator[PlannedStep]:
     """``renamed`` are columns in which the rows that go name pseudoprincipals already."""
     gone, width = set(going.primary_keys()), len(step.table.key)
-    shared = {key for key, share in going.shares.items() if not (key in step.shares and step.shares[key].same(share))}
+    changed = {key for key, share in going.shares.items() if not (key in step.shares and step.shares[key].same(share))}
+    changed |= of_others
     names = [name for name in step.columns[width:] if name not in renamed]
     if len(names) == len(step.columns) - width:
-        yield step.only(lambda key: key not in gone or key in shared)
+        yield step.only(lambda key: key not in gone or key in changed)
         return
     yield step.only(lambda key: key not in gone)
     if names:
-        part = step.only(shared.__contains__)
+        part = step.only(changed.__contains__)
         places = [*range(width), *map(part.columns.index, names)]
         yield replace(
             part,

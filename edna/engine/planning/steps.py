@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import functools
 import operator
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
@@ -82,13 +83,17 @@ class Target:
     ask_turns: AskTurns | None = field(default=None, repr=False, compare=False)
 
 
+#: By so much, what is told of a change that lies beneath one's own of the same disguise is older than that.
+A_MOMENT: Final = datetime.timedelta(microseconds=1)
+
+
 @dataclass(frozen=True)
 class Owner:
     """Somebody who owns a row: by which path, and whether it is ``mine``, who is disguised.
 
     ``told``: that one more disguise lies over it; ``on_top``: but beneath a change of their own of this very disguise. ``columns`` are
     theirs, too; none where it is the row itself. ``shares_change``: the change is made for them as well, so that none of their own tells
-    of it.
+    of it. ``removes_too``: the row goes for somebody else in the moment in which it would have gone for them, and their account stays.
     """
 
     path: str
@@ -98,6 +103,7 @@ class Owner:
     on_top: bool
     columns: tuple[str, ...]
     shares_change: bool = False
+    removes_too: bool = False
     #: If they are disguised in the same plan: which of its targets they are.
     target: int | None = None
 
@@ -164,6 +170,11 @@ class PlannedStep:
         return name
 
     @property
+    def refers_to_key(self) -> bool:
+        """Of a decorrelation: whether that is their primary key."""
+        return bool(self.table.field(self.columns[-1]).target_field.primary_key)  # type: ignore[attr-defined]
+
+    @property
     def together(self) -> tuple[str, str] | None:
         """What steps that share their pseudoprincipals have in common: their word, and the column by which these are named."""
         word = self.transformation.together if isinstance(self.transformation, Decorrelate) else None
@@ -204,8 +215,8 @@ class Plan:
     targets: tuple[Target, ...]
     removals: tuple[PlannedStep, ...]
     changes: tuple[PlannedStep, ...]
-    #: Pseudoprincipals that rows of others mention, by the label of their model and raw key.
-    mentioned: Mapping[tuple[str, Any], Entry] = field(default_factory=dict, repr=False)
+    #: Pseudoprincipals that rows of others mention, by the label of their model and raw key; those that it makes are among them once made.
+    mentioned: dict[tuple[str, Any], Entry] = field(default_factory=dict, repr=False)
     #: Whether the person's key was given, so that it is for everybody whom they speak for, too.
     with_key: bool = False
 

@@ -13,19 +13,21 @@ from typing import Any
 
 from edna.db.rows import Row
 from edna.engine.bags.opened_bag import Opened
+from edna.engine.forwarding.walk import table_by_label
 from edna.engine.graph.outcome import Held, Reason, named
 from edna.engine.layers import mentions
 from edna.engine.layers.folding import Folding
 from edna.engine.layers.joint_batches import joint_batches
-from edna.engine.layers.stack import Stack
+from edna.engine.layers.stack import Layer, Stack
 from edna.engine.planning.mentions import pointer
-from edna.engine.planning.owners import tables_in_common
+from edna.engine.planning.owners import goes_with_each, tables_in_common
 from edna.engine.revealing.progress import Progress, Reveal, hold, note_absent
 from edna.engine.revealing.undo import put_back
 from edna.engine.surroundings import handed_over
 from edna.engine.surroundings.current_rows import CurrentRows, changed_rows, same_values
 from edna.engine.surroundings.handed_over import WAITS, can_wait
 from edna.records.diff import Changed, Listed, Modified, Removed, RowBatch
+from edna.spec import Disguise
 
 #: Why the changes of a bag wait, by the bag, and by model, columns and key: and the column, if it is one's.
 Reasons = dict[Opened, dict[tuple[str, tuple[str, ...], Row], tuple[Reason, str | None]]]
@@ -42,12 +44,20 @@ def require_whole(reveal: Reveal) -> None:
         return
     common = tables_in_common()
     changed = [batch for batch in reveal.current.diffs if isinstance(batch, Modified)]
+    disguise = reveal.others.disguise
+    removed = {batch.model for batch in reveal.current.diffs if isinstance(batch, Removed)}
     if (
         reveal.others.handed
         or any(opened.changed_by_all for opened in reveal.coming)
         or any(reveal.others.needs or batch.model in common for batch in changed)
+        or (reveal.others.needs and any(_may_go_with_each(disguise, label) for label in removed))
     ):
         reveal.unlocked.require_whole(without=reveal.chunk.earlier if reveal.chunk else ())
+
+
+def _may_go_with_each(disguise: type[Disguise] | None, label: str) -> bool:
+    table = table_by_label(label)
+    return disguise is None or table is None or goes_with_each(disguise, table.model)
 
 
 def leave_out_removed(reveal: Reveal) -> None:
@@ -151,23 +161,40 @@ def try_handed_over(reveal: Reveal) -> None:
 
 
 def hand_over(reveal: Reveal) -> None:
-    """What waits for others goes into bags that they find; what nobody can find stays in the revealed bag."""
+    """What waits for others goes into bags that they find; what nobody can find stays in the revealed bag, over what is theirs."""
+    if reveal.progress.waiting:
+        reveal.handed_over, kept = handed_over.hand_over(reveal.others, reveal.progress.waiting, reveal.entries)
+        reveal.progress.kept += kept
+    still_there = _waiting_here(reveal)
     pointed = set(reveal.current.pointers)
     for opened in reveal.journal.others:
         if opened.tells_of_more and opened.locator in pointed:
-            opened.keep(
-                batch for batch in opened.diffs if isinstance(batch, Listed)
-            )  # whoever reveals has it under disguise no longer
-    if not reveal.progress.waiting:
-        return
-    reveal.handed_over, kept = handed_over.hand_over(reveal.others, reveal.progress.waiting, reveal.entries)
-    reveal.progress.kept += kept
+            # Whoever reveals has it under disguise no longer, but for what waits here.
+            told = [_lying_over(batch, still_there) for batch in opened.diffs if isinstance(batch, Modified)]
+            opened.keep([*(batch for batch in opened.diffs if isinstance(batch, Listed)), *filter(None, told)])
     reveal.new_items |= {item: opened.locator for opened in reveal.handed_over for _, item in opened.listings}
     for opened in reveal.handed_over:
         named = mentions.named(opened.diffs)
         leading = [mention.locator for mention in reveal.mentions if mentions.names(mention) & named]
         if leading:
             opened.add(pointer(leading, label=opened.diffs[0].model))
+
+
+def _waiting_here(reveal: Reveal) -> dict[tuple[str, Row], set[str]]:
+    """The rows of whose changes some stay in the revealed bag, as another owner is away: and in which columns."""
+    away = {(held.model, held.pk) for held in reveal.outcome.held if held.reason is reveal.others.why_away}
+    found: dict[tuple[str, Row], set[str]] = {}
+    for batch in (batch for batch in reveal.progress.kept if isinstance(batch, Modified)) if away else ():
+        for key in batch.primary_keys():
+            if (batch.model, named(key)) in away:
+                found.setdefault((batch.model, key), set()).update(batch.columns)
+    return found
+
+
+def _lying_over(told: Modified, still_there: Mapping[tuple[str, Row], set[str]]) -> Modified | None:
+    columns = {*told.columns}
+    keys = {key for key in told.primary_keys() if not columns.isdisjoint(still_there.get((told.model, key), ()))}
+    return told.only(keys) if keys else None
 
 
 class _Over:
@@ -227,7 +254,8 @@ def _put_back(
         changed = replace(batch, rows=changed_rows(batch))
         away = {tuple(row[: len(batch.key)]) for row in reveal.others.away(changed, of=changes)}
         if passing:
-            away |= {key for key in batch.primary_keys() if _is_covered(stack, batch, key, changes.whose[key])}
+            rows = zip(batch.primary_keys(), batch.rows, strict=True)
+            away |= {key for key, row in rows if _is_covered(stack, batch, key, row, changes.whose[key])}
         covered = above.covered(batch.without(away), bags[0])
         progress = reveal.progress
         aside = Progress(present=progress.present, absent=progress.absent, news=progress.news)
@@ -258,12 +286,21 @@ def _put_back(
     return done_any
 
 
-def _is_covered(stack: Stack, batch: Changed, key: Row, opened: Opened) -> bool:
-    """Whether a later disguise of one of those who reveal lies over it, which they have not taken back."""
+def _is_covered(stack: Stack, batch: Modified, key: Row, row: Sequence[Any], opened: Opened) -> bool:
+    """Whether a later disguise of one of those who reveal lies over it, which they have not taken back; of the same moment, one that has
+    not left there what it found."""
+    found = dict(zip(batch.columns, batch.old(row), strict=True))
+    moment = opened.head.applied_at
     return stack.lies_over(batch.model) and any(
-        layer.opened.head.applied_at >= opened.head.applied_at and not layer.old.keys().isdisjoint(batch.columns)
+        layer.opened.head.applied_at > moment
+        or (layer.opened.head.applied_at == moment and not _lies_beneath(layer, found))
         for layer in stack.layers(batch.model, key)
+        if not layer.old.keys().isdisjoint(found)
     )
+
+
+def _lies_beneath(layer: Layer, found: Mapping[str, Any]) -> bool:
+    return any(same_values([layer.row[place]], [found[name]]) for name, place in layer.new.items() if name in found)
 
 
 def _changes_of(opened: Opened) -> list[Modified]:

@@ -31,8 +31,10 @@ from edna.engine.graph.outcome import Reason
 from edna.engine.graph.references import reference_of
 from edna.engine.layers.joint_batches import JointBatch
 from edna.engine.layers.owners import Need, Needs, layers_of_others, needs_of
-from edna.engine.planning.owners import each_of, people, tables_in_common, takes_off, takes_out, values_along, values_of
+from edna.engine.planning.owners import each_of, people, tables_in_common, values_along, values_of
+from edna.engine.planning.steps import A_MOMENT
 from edna.engine.surroundings.current_rows import same_values
+from edna.names_left import takes_off, takes_out
 from edna.records.diff import Modified, Removed, RowBatch
 from edna.spec import Remove
 from edna.store import Entry
@@ -173,16 +175,20 @@ class Others:
                 }
         return once
 
-    def under_others(self, batch: Modified, *, opened: Opened | None = None) -> set[Row]:
+    def under_others(self, batch: Modified | Removed, *, opened: Opened | None = None) -> set[Row]:
         """Rows over which somebody else's disguise lies that is newer, and says so; or, of what another owner has handed over, one that who
-        reveals has not taken back."""
+        reveals has not taken back. That of a removed row is about no column."""
         applied_at = (opened or self.journal.current).head.applied_at
+        passing = opened in self.passing
+        if passing:
+            # Of the same moment, what lies beneath the own change may lie over that of whoever has handed it over.
+            applied_at -= A_MOMENT
         return {
             key
-            for each in (self._left if opened in self.passing else self._strangers)
+            for each in (self._left if passing else self._strangers)
             if each.model == batch.model
             and each.applied_at >= applied_at
-            and not each.columns.isdisjoint(batch.columns)
+            and (not each.columns if isinstance(batch, Removed) else not each.columns.isdisjoint(batch.columns))
             for key in each.keys
         }.intersection(batch.primary_keys())
 
@@ -261,6 +267,7 @@ class Others:
         named = (value for there, whom in found.values() if there for value in each_of(whom))
         self._ask(standing, named, also=also)
         away = []
+        covered = self.under_others(batch, opened=of.opened if of else None)
         for position in asked:
             key = batch.model, keys[position]
             named_there: dict[str, str | None] = {}
@@ -271,7 +278,7 @@ class Others:
             several = (need for need in needs[key] if need.among_several and not is_by_value(need.path))
             named_there |= {need.at: None if need.reference in standing.nobody else "" for need in several}
             standing.named[key] = named_there
-            if self._has_left(*key, needs, standing, by_any=of is not None):
+            if key[1] in covered or self._has_left(*key, needs, standing, by_any=of is not None):
                 away.append(batch.rows[position])
         return away
 
