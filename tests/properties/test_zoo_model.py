@@ -376,16 +376,6 @@ class Press(Habitat):
             journal.truth["ever"] += 1
         return made
 
-    def all_are_back(self) -> None:
-        """What one disguise of everybody put into a text for each of two people may take another reveal, as limitations says: who have
-        the text under later ones as well, and reveal the older one first."""
-        left = [
-            (row, name, layer)
-            for row, name, layer in self.oracle.not_back()
-            if (row.model, name) != (press.Duet, "text")
-        ]
-        assert not left, f"not back after everybody has revealed everything once: {left}"
-
     def deleted(self, row: Row) -> None:
         if row.model is press.Article:
             self.write(partial(press.count_again, [row.truth["journal_id"]]))
