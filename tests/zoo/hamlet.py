@@ -236,7 +236,9 @@ class Hamlet(Habitat):
         assert letter is not None
         stamps = [row for row in self.oracle.rows[Stamp] if row.truth["letter_id"] == LETTER]
         visible = [row for row in stamps if row.gone is None]
-        free = visible == stamps and not any(any(row.layers.values()) or row.unchanged for row in (letter, *stamps))
+        free = visible == stamps and not any(
+            any(row.layers.values()) or row.unchanged or row.pointed_at for row in (letter, *stamps)
+        )
         for row in (*visible, letter):
             QuerySet(row.model).filter(pk=row.key)._raw_delete(using="default")
             if free:
