@@ -308,6 +308,8 @@ class Oracle:
         self.folded: set[Row] = set()
         #: What was held when it was tried last, rows and layers, and was handed to nobody: whoever tried it has to try again.
         self.alone: set[Row | Layer] = set()
+        #: What the latest outcome said is held.
+        self.said: Said = {}
         #: Who has a key, and how many they have had before.
         self.keys: dict[Any, int] = {}
 
@@ -832,6 +834,7 @@ class Oracle:
         Returns what other people stand in the way of (with a word why), and the rows of which something waits for another
         disguise of the same person.
         """
+        self.said = said
         layers = {
             (row, name, layer)
             for row in self.all_rows()
@@ -1152,11 +1155,11 @@ class Oracle:
         return True
 
     def _comes_unseen(self, person: Any, row: Row, name: str, layer: Layer) -> bool:
-        """Whether several come back at once, with the same constant below them as on top, because one of those has revealed who have
+        """Whether several come back at once, with the same constant below them as on top, because one of those has revealed to whom
         them all."""
         stack, below = row.layers[name], []
         for each in reversed(stack):
-            if not self._is_handed(each) or person not in each.others | {each.person}:
+            if not self._is_handed(each) or person not in each.others:
                 break
             below.append(self._below(row, name, each))
         return layer.value in below and not self._is_in_the_way(row, name, layer)
@@ -1336,7 +1339,9 @@ class Oracle:
                 seen = self._seen(row, after).get(name)
                 beneath = itertools.takewhile(self._is_handed, reversed(stack[:position]))
                 lowest = next((each for each in (layer, *beneath) if seen == self._below(row, name, each)), None)
-                if lowest is not None:
+                # The same constant may stand on top still: then the outcome says so.
+                waits = seen == stack[-1].value and (row.model._meta.label_lower, row.key) in self.said
+                if lowest is not None and not waits:
                     came_back = stack[stack.index(lowest) :]
                     row.pointed_at |= set().union(*(each.receipts for each in came_back if each is not layer))
                     del stack[stack.index(lowest) :]

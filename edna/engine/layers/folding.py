@@ -94,6 +94,8 @@ class Folding:
                 unclear = fits if not later else not fits and layer.opened.head.applied_at == self._applied_at
                 if unclear and self._leads_to([each for _, each in layers], layer, name, row[width + position]):
                     continue  # it does; where it fits on top as well, as constants do, time decides
+                if not later and fits and _left_as_it_was(layer, name):
+                    continue  # it says nothing of where it lies
                 if not later and fits and self._lies_beneath([each for _, each in layers], layer, name, found):
                     continue
                 if isinstance(batch, Modified) and later and not (fits and handed_over):
@@ -243,6 +245,10 @@ def _lies_on(upper: Layer, lower: Layer) -> bool:
         for name, place in upper.old.items()
         if name in lower.new
     )
+
+
+def _left_as_it_was(layer: Layer, name: str) -> bool:
+    return name in layer.new and name in layer.old and _same(layer.row[layer.old[name]], layer.row[layer.new[name]])
 
 
 def _same(one: Any, other: Any) -> bool:
