@@ -101,6 +101,15 @@ def goes_and_comes(disguise: type[Disguise], people: Sequence[Person], out: Sequ
     assert application_dump() == before
 
 
+def comes_back(people: Sequence[Person], disguise: type[Disguise], number: int, away: set[str]) -> None:
+    """One of those who are ``away`` reveals all they have; nothing of the others is readable."""
+    person = people[number]
+    for entry in person.history():
+        person.reveal(entry.receipt)
+    away.discard(str(person.user.pk))
+    assert readable(disguise, away) == []
+
+
 ORDERS = [(out, back) for out in permutations(range(2)) for back in permutations(range(2))]
 
 
@@ -209,11 +218,7 @@ def test_for_everybody_what_several_have_in_common_comes_back_with_the_last(
         jobs.run(jobs.start(disguise.name, principals=[each.user for each in people] if way == "selected" else None).id)
     assert readable(disguise, away) == []
     for number in back:
-        person = people[number]
-        for entry in person.history():
-            person.reveal(entry.receipt)
-        away.discard(str(person.user.pk))
-        assert readable(disguise, away) == []
+        comes_back(people, disguise, number, away)
     assert application_dump() == before
 
 
@@ -229,11 +234,7 @@ def test_for_everybody_a_row_goes_with_one_without_what_is_anothers(
     edna.disguise_all(disguise.name, atomic=atomic)
     assert not office.Message.objects.exists()
     for number in back:
-        person = people[number]
-        for entry in person.history():
-            person.reveal(entry.receipt)
-        away.discard(str(person.user.pk))
-        assert readable(disguise, away) == []
+        comes_back(people, disguise, number, away)
         assert office.Message.objects.count() == 2 * (3 - len(away))
         if "names" in disguise.name:
             assert not office.Message.objects.filter(sender__in=away).exists()
@@ -255,11 +256,7 @@ def test_for_everybody_a_row_that_would_go_with_each_comes_back_with_the_last(
     edna.disguise_all(disguise.name, atomic=atomic)
     assert readable(disguise, away) == []
     for number in back:
-        person = people[number]
-        for entry in person.history():
-            person.reveal(entry.receipt)
-        away.discard(str(person.user.pk))
-        assert readable(disguise, away) == []
+        comes_back(people, disguise, number, away)
     assert application_dump() == before
     for person in people:
         person.reveal_everything()
@@ -286,10 +283,7 @@ def test_whoever_left_before_others_who_left_together_waits_for_each_of_these(
         jobs.run(jobs.start(disguise.name, principals=[each.user for each in people if each is not people[alone]]).id)
     assert readable(disguise, away) == []
     for number in back:
-        for entry in people[number].history():
-            people[number].reveal(entry.receipt)
-        away.discard(str(people[number].user.pk))
-        assert readable(disguise, away) == []
+        comes_back(people, disguise, number, away)
     assert application_dump() == before
 
 
@@ -587,10 +581,7 @@ def test_after_a_disguise_of_everybody_a_new_key_waits_for_the_same_people(
     for number in range(3):
         if number == 1:
             people[who] = another_key(people[who], how)
-        for entry in people[number].history():
-            people[number].reveal(entry.receipt)
-        away.discard(str(people[number].user.pk))
-        assert readable(disguise, away) == []
+        comes_back(people, disguise, number, away)
     for each in people:
         each.reveal_everything()
     assert application_dump() == before
