@@ -76,6 +76,8 @@ ONCE_OTHERWISE = {
     "2 hush; others edit; all hush; 2 hush": "nothing folds past what somebody else has handed over, and what that lies on",
     "all hush; 2 hush; all mask; 1 reveals 1; 2 reveals 3": "what was handed over is tried when it is due as well",
     "1 hush; 1 leave; 2 hush": "several things that were handed over come back at once, and what lies between is never seen",
+    "all hush; others edit; 2 hush; others delete; 2 reveals 3": "what found nothing to change says nothing of where it lies",
+    "all hush; 1 reveals 1; 2 reveals 2; others delete": "a list still points at what others delete",
     "1 hush; others edit; all mask; all hush": "what is put back lies below an edit, though the constant above that is the same",
     "1 leave; 2 mask; others delete": "who lies over the row's name, and not over its text, is not waited for with the text",
     "1 hush; 1 leave; others delete; 1 reveals 2": "nothing folds into what was handed over, but where it is the same",
