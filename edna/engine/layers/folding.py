@@ -221,20 +221,29 @@ class Folding:
 
 
 def _in_order(layers: Sequence[Layer]) -> Sequence[Layer]:
-    """Oldest first. Of one moment, as a disguise of everybody makes them: what found what another one had left lies over that; where values
-    do not tell, what others have handed over lies below, for what lies over it fits as well."""
+    """Oldest first; those of one bag as they stand in it. Of one moment, as a disguise of everybody makes them: what found what another one
+    had left lies over that; where values do not tell, what others have handed over lies below, for what lies over it fits as well."""
     moments = [layer.opened.head.applied_at for layer in layers]
-    if len({*moments}) == len(moments):
+    if len({*moments}) == len({layer.opened.locator for layer in layers}):
         return layers
     ordered: list[Layer] = []
     for moment in sorted({*moments}):
         rest = [layer for layer, when in zip(layers, moments, strict=True) if when == moment]
         rest.sort(key=lambda each: not (each.opened.handed_over and each.new))
         while rest:
-            lowest = (each for each in rest if not any(_lies_on(each, other) for other in rest if other is not each))
+            lowest = (each for place, each in enumerate(rest) if not _lies_on_any(each, rest, place))
             ordered.append(next(lowest, rest[0]))
             rest.remove(ordered[-1])
     return ordered
+
+
+def _lies_on_any(layer: Layer, others: Sequence[Layer], place: int) -> bool:
+    """Whether it lies on any of the others, among which it has this place."""
+    return any(
+        number < place if other.opened is layer.opened else _lies_on(layer, other)
+        for number, other in enumerate(others)
+        if number != place
+    )
 
 
 def _lies_on(upper: Layer, lower: Layer) -> bool:
