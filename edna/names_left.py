@@ -34,11 +34,7 @@ def changes_once(disguise: type[Disguise], step: Modify) -> bool:
     ):
         return False  # the row may go with one of them alone, and without what is the others'
     left = (each for each in paths if not takes_out(disguise, step.model, each))  # type: ignore[arg-type]  # classes are hashable
-    return all(_takes_off(disguise, step.model, each) for each in left)
-
-
-def _takes_off(disguise: type[Disguise], model: type[Model], path: str) -> bool:
-    return relation_to_several(model, path) is not None and takes_off(disguise, model, path)  # type: ignore[arg-type]  # as above
+    return all(relation_to_several(step.model, each) and takes_off(disguise, step.model, each) for each in left)  # type: ignore[arg-type]  # as above
 
 
 @functools.lru_cache(maxsize=1024)

@@ -144,6 +144,7 @@ def test_a_row_that_would_have_gone_with_another_owner_does_not_come_back_by_a_l
     """Of a disguise of everybody, one of them has it: that the other one is away stands in that one's list alone."""
     ann, bob = people
     office.Entry.objects.create(order=office.Order.objects.get(), user=bob.user, text=SECRET)
+    assert inner_door.in_common(["office.entry"]), "the browser is told to hand over what tells of others"
     rows, tables = application_dump(), edna_dump()
     edna.disguise_all(REMOVED_FOR_ALL[0].name)
     [first] = [entry.receipt for entry in bob.history()]

@@ -1155,8 +1155,7 @@ class Oracle:
         return True
 
     def _comes_unseen(self, person: Any, row: Row, name: str, layer: Layer) -> bool:
-        """Whether several come back at once, with the same constant below them as on top, because one of those has revealed to whom
-        them all."""
+        """Whether several come back at once, with the same constant below them as on top: the one who reveals was handed all of them."""
         stack, below = row.layers[name], []
         for each in reversed(stack):
             if not self._is_handed(each) or person not in each.others:

@@ -131,7 +131,7 @@ def tell_owners(plan: Plan, step: PlannedStep, records: list[Records]) -> list[S
     nothing = (None,) * 2 * len(names)
     for key, target in zip(step.primary_keys(), step.targets, strict=True):
         owned = step.owned.get(key, ())
-        removing = sorted({owner.target for owner in owned if owner.removes_too and owner.target is not None})
+        removing = {each.target: each.entry for each in owned if each.removes_too and each.target is not None}
         if any(owner.entry.natural and not owner.mine for owner in owned):
             rows = [
                 (*key, owner.path, str(owner.entry.reference), owner.entry.public_key, _columns_of(owner))
@@ -139,10 +139,10 @@ def tell_owners(plan: Plan, step: PlannedStep, records: list[Records]) -> list[S
                 if owner.entry.natural
             ]
             # Whose bag says so is asked by their browser for what others have handed to them.
-            for each in (target, *removing):
+            for each in (target, *sorted(removing)):
                 owners.setdefault(each, []).extend(rows)
-        mine = plan.targets[target].entry
-        for maker, beneath, whom in (*_telling(owned, target, plan.disguise, table.model), *_removing(owned, mine)):
+        telling_of_removal = _removing(removing, plan.targets[target].entry)
+        for maker, beneath, whom in (*_telling(owned, target, plan.disguise, table.model), *telling_of_removal):
             group = maker, beneath, tuple(sorted(whom))
             told.setdefault(group, ([], tuple(whom.values())))[0].append((*key, *nothing))
     for target, rows in owners.items():
@@ -172,9 +172,8 @@ def _telling(
                 yield maker, beneath, whom
 
 
-def _removing(owned: Sequence[Owner], mine: Entry) -> Iterator[tuple[int, bool, dict[int, Entry]]]:
+def _removing(removing: Mapping[int, Entry], mine: Entry) -> Iterator[tuple[int, bool, dict[int, Entry]]]:
     """The same of a row that goes for one target: each for whom it would have gone as well tells all the others."""
-    removing = {each.target: each.entry for each in owned if each.removes_too and each.target is not None}
     for maker in sorted(removing):
         yield maker, False, {mine.id: mine} | {e.id: e for target, e in removing.items() if target != maker}
 

@@ -223,6 +223,8 @@ class Folding:
 def _in_order(layers: Sequence[Layer]) -> Sequence[Layer]:
     """Oldest first; those of one bag as they stand in it. Of one moment, as a disguise of everybody makes them: what found what another one
     had left lies over that; where values do not tell, what others have handed over lies below, for what lies over it fits as well."""
+    if len(layers) < 2:
+        return layers
     moments = [layer.opened.head.applied_at for layer in layers]
     if len({*moments}) == len({layer.opened.locator for layer in layers}):
         return layers

@@ -77,6 +77,7 @@ def _for_each(step: PlannedStep, selected: Sequence[Row], scope: Scope) -> list[
         targets.setdefault(row[:width], {}).update(
             (scope.owners[each], None) for each in holders if each in scope.owners
         )
+    # Each with owners of its own: who of them is its target differs.
     turns = [replace(step, rows=[], targets=[], owned={}) for _ in range(max(map(len, targets.values())))]
     for row, whose in targets.items():
         for turn, target in zip(turns, whose, strict=False):

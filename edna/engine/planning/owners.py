@@ -260,12 +260,9 @@ def tables_in_common() -> set[str]:
         for label, steps in by_table.items():
             owners = {path for step in steps for path in step.owners}
             changes = [step for step in steps if isinstance(step, Modify)]
-            if (
-                changes
-                and (
-                    len(owners) > 1 or any(coverage.is_for_each(step, path) for step in changes for path in step.owners)
-                )
-            ) or any(goes_with_each(disguise, step.model) for step in steps):
+            to_several = any(coverage.is_for_each(step, path) for step in changes for path in step.owners)
+            changed = bool(changes) and (len(owners) > 1 or to_several)
+            if changed or any(goes_with_each(disguise, step.model) for step in steps):
                 found.add(label)
     return found
 

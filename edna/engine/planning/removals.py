@@ -147,8 +147,8 @@ def changes_beside(steps: Sequence[PlannedStep], removed: Removals, scope: Scope
 
 def _of_others(step: PlannedStep, going: PlannedStep) -> set[Row]:
     """The keys of rows that go with one person alone, and that the step changes for somebody else."""
-    if step.operation is Decorrelated and not (step.refers_to_key and step.columns[-1] not in step.table.key_names):
-        return set()
+    if step.operation is Decorrelated and (step.columns[-1] in step.table.key_names or not step.refers_to_key):
+        return set()  # no mention would find whoever stands for them
     whose = dict(zip(going.primary_keys(), going.targets, strict=True))
     return {
         key
