@@ -123,7 +123,8 @@ class _PostgreSQL:
         """A session that waits now is taken to have waited since the last look."""
         waiting = set(
             self._asked(
-                "SELECT pid, query_start FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND state = 'active'"
+                "SELECT pid, query_start FROM pg_stat_activity WHERE datname = current_database()"
+                " AND wait_event_type = 'Lock' AND state = 'active'"
             )
         )
         now = time.monotonic()

@@ -8,9 +8,10 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
-from urllib.parse import urlsplit
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from django.db import connection
@@ -25,6 +26,7 @@ BUSY = (
     "import os\nfrom benchmarks.kit.machine import cpu_seconds\n"
     "while cpu_seconds([os.getpid()]) < 0.4: pass\nprint('done', flush=True)\n"
 )
+LOCK = "SELECT pg_advisory_lock(7)"
 PARENT = f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {BUSY!r}])\nsys.stdin.read()"
 
 
@@ -38,6 +40,30 @@ def parent() -> Iterator[subprocess.Popen[bytes]]:
         assert process.stdout.readline() == b"done\n"
         yield process
         process.kill()
+
+
+def url_of(database: str) -> str:
+    return urlsplit(os.environ["EDNA_DATABASE_URL"])._replace(path=f"/{database}").geturl()
+
+
+@contextmanager
+def one_waits_for_another(database: str) -> Iterator[None]:
+    """Two sessions of PostgreSQL and one lock, until the end of the block."""
+    import psycopg
+
+    def session() -> Any:
+        parts = urlsplit(url_of(database))
+        return psycopg.connect(
+            user=parts.username, host=parse_qs(parts.query)["socket"][0], dbname=database, autocommit=True
+        )
+
+    with session() as waits:
+        with session() as holds:
+            holds.execute(LOCK)
+            thread = threading.Thread(target=waits.execute, args=(LOCK,))
+            thread.start()
+            yield
+        thread.join()
 
 
 def test_what_children_took_counts(parent: subprocess.Popen[bytes]) -> None:
@@ -78,28 +104,25 @@ def test_lines_grow_and_lose_nothing_when_a_process_ends(tmp_path: Path, parent:
 
 
 @pytest.mark.only_on("postgresql")
-@pytest.mark.django_db(transaction=True)
-def test_who_waits_for_a_lock_when_it_is_looked_is_counted_once() -> None:
+def test_who_waits_for_a_lock_when_it_is_looked_is_counted_once(db: None) -> None:
     """PostgreSQL counts no waits, so each look tells who waits."""
-    parts = urlsplit(os.environ["EDNA_DATABASE_URL"])
-    url = parts._replace(path=f"/{connection.settings_dict['NAME']}").geturl()
-
-    def lock() -> None:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT pg_advisory_lock(7)")
-
-    def waits() -> None:
-        with closing(connection):
-            lock()
-
-    with closing(KINDS["postgres"](url)) as counters:
-        lock()
-        thread = threading.Thread(target=waits)
-        thread.start()
-        eventually(lambda: counters.counters()["waits_seen"])
-        still = counters.counters()
-        connection.close()
-        thread.join()
+    with closing(KINDS["postgres"](url_of(connection.settings_dict["NAME"]))) as counters:
+        with one_waits_for_another(connection.settings_dict["NAME"]):
+            eventually(lambda: counters.counters()["waits_seen"])
+            still = counters.counters()
         after = [counters.counters() for _ in range(2)]
     assert {look["waits_seen"] for look in (still, *after)} == {1}
     assert after[0]["waited_ms"] == after[1]["waited_ms"] == still["waited_ms"]
+
+
+@pytest.mark.only_on("postgresql")
+def test_who_waits_in_another_database_of_the_server_is_not_counted(db: None) -> None:
+    """A server may hold other databases, whose waits are none of this load's."""
+    with (
+        closing(KINDS["postgres"](url_of("postgres"))) as there,
+        closing(KINDS["postgres"](url_of(connection.settings_dict["NAME"]))) as here,
+        one_waits_for_another("postgres"),
+    ):
+        eventually(lambda: there.counters()["waits_seen"])
+        found = here.counters()
+    assert (found["waits_seen"], found["waited_ms"]) == (0, 0)
