@@ -113,6 +113,24 @@ def test_a_module_over_350_lines_says_why() -> None:
     assert [str(path.relative_to(ROOT)) for path in silent] == []
 
 
+def test_a_function_over_60_lines_says_why() -> None:
+    """In a comment above it, which begins with that: "Long: ..."."""
+    silent, found = [], 0
+    for path in (ROOT / "edna").rglob("*.py"):
+        text = path.read_text()
+        lines = text.splitlines()
+        functions = (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef))
+        for node in functions:
+            if node.end_lineno is None or node.end_lineno - node.lineno < 60:
+                continue
+            found += 1
+            above = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)]) - 2
+            if not lines[above].lstrip().startswith("# Long: "):
+                silent.append(f"{path.relative_to(ROOT)}: {node.name}")
+    assert silent == []
+    assert found > 3
+
+
 @pytest.mark.slow
 def test_installed_alone_it_pulls_in_little_and_works(wheel: Path, tmp_path: Path) -> None:
     """What `pip install django-edna` gives a stranger: Django, PyNaCl, one serialiser, and tables that migrate."""

@@ -58,6 +58,7 @@ class Declared:
     text: str
 
 
+# Long: three functions, one within the other. The order of their guards is what protects a route.
 def json_view(
     *,
     takes: Mapping[str, Field],

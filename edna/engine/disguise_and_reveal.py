@@ -338,6 +338,7 @@ def _applied(cls: type[Disguise], work: Callable[[], Result], *, using: str | No
 # Back
 
 
+# Long: two ways to do one thing. What they share, each would take as a parameter.
 def reveal(
     receipt: Receipt,
     unlocked: Unlocked,

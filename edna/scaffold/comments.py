@@ -5,7 +5,7 @@ Says what models say; it cannot know what a site means by them, and marks that w
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from django.contrib.contenttypes.fields import GenericForeignKey
@@ -62,6 +62,23 @@ def _removed(draft: Draft, step: Remove) -> list[str]:
         first = " It goes with whoever leaves first: who made it, or whom it is about." if step.when is ANY_LEFT else ""
         return [text + first]
     direct = [owner for owner in step.owners if "__" not in owner]
+    paragraphs = _what_goes(draft, step, kind, direct)
+    if len(direct) > 1:
+        if told := _telling(draft, step.model, direct):
+            paragraphs.append(
+                f"Decide: until then it keeps {', '.join(told)}. Replace with Modify what tells who left."
+            )
+        each = ", ".join(f'Remove({written_model(step.model)}, owner="{name}")' for name in direct)
+        paragraphs.append(f"Decide: if it is to go with whoever leaves first: {each}.")
+    if kind not in NEVER_BACK and (people := _other_people(draft, step)):
+        paragraphs.append(
+            f"Decide: {', '.join(people)} may be somebody else, whose rows go and come back with this person. To keep them, "
+            f"Decorrelate {_target(step)} instead of removing it."
+        )
+    return paragraphs
+
+
+def _what_goes(draft: Draft, step: Remove, kind: Kind, direct: Sequence[str]) -> list[str]:
     paragraphs: list[str] = []
     if kind is Kind.RIGHTS and rights_of_others(draft, step.model):
         paragraphs.append(
@@ -103,18 +120,6 @@ def _removed(draft: Draft, step: Remove) -> list[str]:
         paragraphs.append(f"Beside the account: {keys[0].model._meta.label}.{keys[0].name} refers to it, one to one.")
     else:
         paragraphs.append(f"Cascade: it goes with {'the account' if direct else _target(step)}.")
-    if len(direct) > 1:
-        if told := _telling(draft, step.model, direct):
-            paragraphs.append(
-                f"Decide: until then it keeps {', '.join(told)}. Replace with Modify what tells who left."
-            )
-        each = ", ".join(f'Remove({written_model(step.model)}, owner="{name}")' for name in direct)
-        paragraphs.append(f"Decide: if it is to go with whoever leaves first: {each}.")
-    if kind not in NEVER_BACK and (people := _other_people(draft, step)):
-        paragraphs.append(
-            f"Decide: {', '.join(people)} may be somebody else, whose rows go and come back with this person. To keep them, "
-            f"Decorrelate {_target(step)} instead of removing it."
-        )
     return paragraphs
 
 

@@ -429,7 +429,10 @@ class Oracle:
 
     # What a disguise does
 
-    def predict(self, disguise: type[Disguise], params: Mapping[str, Any], targets: list[set[Any]]) -> list[Effect]:
+    # The model says in one place what a disguise does, in the order in which steps act.
+    def predict(  # noqa: C901
+        self, disguise: type[Disguise], params: Mapping[str, Any], targets: list[set[Any]]
+    ) -> list[Effect]:
         """``targets``: the primary keys that each principal to disguise stands for."""
         who = {key: number for number, keys in enumerate(targets) for key in keys}
         removals: dict[Row, Effect] = {}

@@ -34,6 +34,7 @@ from edna.errors import InvalidParameters
 from edna.records.diff import Modified, Removed, RowBatch
 
 
+# Long: each column is asked about those rows alone that the columns before it let pass, and a held row changes what was asked.
 def with_references(
     batch: RowBatch,
     table: Table,

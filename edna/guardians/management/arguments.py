@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from pathlib import Path
 
 from django.core.management.base import CommandParser
 
 from edna.management.credentials import add_key_arguments
 from edna.management.listening import add_socket_arguments
+
+#: Adds one, by its name and what it does.
+Action = Callable[[str, str], argparse.ArgumentParser]
 
 
 def add_actions(parser: CommandParser) -> None:
@@ -19,6 +23,14 @@ def add_actions(parser: CommandParser) -> None:
     def action(name: str, text: str) -> argparse.ArgumentParser:
         return actions.add_parser(name, help=text, description=text)
 
+    _run_a_guardian(action)
+    _order_guardians(action)
+    _keep_a_key(action)
+    _keep_the_keys_of_a_server(action)
+    _look_after_guardians(action)
+
+
+def _run_a_guardian(action: Action) -> None:
     new = action("new", "Make a guardian's identity, and print what a roster says of it.")
     _folder(new)
     new.add_argument("--number", type=int, required=True, help="Guardians are numbered 1, 2, 3 ...")
@@ -68,6 +80,8 @@ def add_actions(parser: CommandParser) -> None:
     _roster(audit)
     _public_key(audit)
 
+
+def _order_guardians(action: Action) -> None:
     site_key = action("site-key", "Make the key with which the site orders, and print its public half.")
     site_key.add_argument("--output", metavar="FILE", required=True)
 
@@ -86,6 +100,8 @@ def add_actions(parser: CommandParser) -> None:
         "member", nargs="+", help="What 'new' has printed of each guardian, in the order of their numbers."
     )
 
+
+def _keep_a_key(action: Action) -> None:
     enroll = action("enroll", "Have guardians keep a way back to a person's key. Writes the envelope.")
     _roster(enroll)
     _site_key(enroll)
@@ -127,6 +143,8 @@ def add_actions(parser: CommandParser) -> None:
     veto.add_argument("envelope")
     add_key_arguments(veto, required=True, receipts="which are not needed here")  # type: ignore[arg-type]  # takes any parser
 
+
+def _keep_the_keys_of_a_server(action: Action) -> None:
     seal_keys = action(
         "seal-keys",
         "Seal the server's own keys to guardians: a folder, from which a site starts when enough of them answer.",
@@ -149,6 +167,8 @@ def add_actions(parser: CommandParser) -> None:
     open_keys.add_argument("--folder", type=Path, required=True, help="What 'seal-keys' has made.")
     _codes(open_keys)
 
+
+def _look_after_guardians(action: Action) -> None:
     forget = action(
         "forget", "Have guardians forget what an envelope is about, of somebody who has another one, or wants none."
     )

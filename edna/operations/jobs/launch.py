@@ -26,6 +26,7 @@ _AT_ONCE: Final = 5_000
 _LONGEST_OPERATOR: Final = 255
 
 
+# Long: a third are parameters and what they mean.
 def start(
     name: str,
     *,

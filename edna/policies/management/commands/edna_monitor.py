@@ -51,6 +51,7 @@ class Command(EdnaCommand):
 
     statuses = "0 done, 1 refused, 2 wrong usage, 3 status alone: this process lacks a policy"
 
+    # Long: what the actions take, one after the other. Nothing is decided here.
     def add_arguments(self, parser: CommandParser) -> None:
         actions = parser.add_subparsers(
             dest="action", required=True, metavar="ACTION", parser_class=argparse.ArgumentParser
