@@ -9,10 +9,9 @@ this package.
 
 from __future__ import annotations
 
+from edna.db.rows.arrays import GIVEN, array_types
 from edna.db.rows.binding import (
-    GIVEN,
     MAX_STATEMENT_BYTES,
-    array_types,
     in_list,
     in_list_of_one,
     marks_for,

@@ -9,8 +9,7 @@ import datetime
 import functools
 import sqlite3
 import sys
-import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -19,26 +18,14 @@ from django.db.models import CharField, Field, Model, TextField, UniqueConstrain
 from edna import conf
 from edna.db.cursors import connection_of
 from edna.db.packed_values import packed
+from edna.db.rows.arrays import BIGINT, MANY, array_types, arrays_of, unnested
 from edna.db.rows.tables import Row, Table
 
 #: Well below the 16 MiB that MariaDB accepts in one packet by default, escapes included.
 MAX_STATEMENT_BYTES: Final = 4 * 1024 * 1024
-#: What a statement calls the values that it brings along; no application has a table of this name.
-GIVEN: Final = "edna_given"
 _TEXTS: Final = frozenset({str, bytes})
-_BIGINT: Final = 2**63
-#: From so many on an array takes PostgreSQL's client half of what single parameters do; of pairs it is not slower.
-_MANY: Final = 20
-#: By a column's type, that of the array. Numbers too large for the column are among no rows, and no error.
-_ARRAYS: Final = {"smallint": "bigint", "integer": "bigint", "bigint": "bigint", "uuid": "uuid", "bytea": "bytea"}
 #: Numbers that lie further apart than this, on an average, nobody has counted: they were drawn by lot.
 _FAR_APART: Final = 1_000
-_KINDS: Final[dict[str, type]] = {"bigint": int, "uuid": uuid.UUID, "bytea": bytes}
-_ELEMENTS: Final[dict[type, Callable[[Any], str]]] = {
-    int: str,
-    uuid.UUID: str,
-    bytes: lambda value: f'"\\\\x{value.hex()}"',
-}
 
 # Places and parameters
 
@@ -105,65 +92,25 @@ def listed_rows(wanted: Sequence[Row], connection: BaseDatabaseWrapper) -> tuple
     return f"VALUES {rows}" if connection.vendor == "sqlite" else rows, [value for row in wanted for value in row]
 
 
-# Arrays
-
-
-def array_types(
-    fields: Sequence[Field[Any, Any]], connection: BaseDatabaseWrapper, *, count: int = _MANY
-) -> list[str] | None:
-    """The types of arrays of which PostgreSQL compares the elements with these columns as it does single values; None if there is not one
-    for each, or if ``count`` values are too few for an array. Of texts there is none: a column's type may say how they are compared, and an
-    array would be of another."""
-    if connection.vendor != "postgresql" or count < _MANY:
-        return None
-    types = [_ARRAYS.get(cast(field, connection)) for field in fields]
-    return None if None in types else [str(kind) for kind in types]
-
-
-def arrays_of(rows: Sequence[Row], types: Sequence[str] | None) -> list[str] | None:
-    """The columns of many rows, each as the text of an array: one parameter, where each value would be written, read and planned for by
-    itself. None if they are few, or if one of their values does not go into such an array."""
-    if types is None or len(rows) < _MANY:
-        return None
-    columns = list(zip(*rows, strict=True))
-    kinds = [_KINDS[name] for name in types]
-    if any(set(map(type, values)) != {kind} for kind, values in zip(kinds, columns, strict=True)):
-        return None
-    if any(
-        kind is int and (min(values) < -_BIGINT or max(values) >= _BIGINT)
-        for kind, values in zip(kinds, columns, strict=True)
-    ):
-        return None
-    return [
-        "{" + ",".join([_ELEMENTS[kind](value) for value in values]) + "}"
-        for kind, values in zip(kinds, columns, strict=True)
-    ]
-
-
 def ends_of(rows: Sequence[Row], types: Sequence[str] | None) -> tuple[int, ...]:
     """The least and the greatest of many numbers that were drawn by lot: those of pseudoprincipals. Nothing, if they are others, or few.
 
     PostgreSQL expects of each value as many rows as others have: for some hundreds it would read all of a table, or go through it by its
     primary key. But a pseudoprincipal has one row, or none. How few rows lie between these ends, where no person is, it knows.
     """
-    if not types or list(types) != ["bigint"] or len(rows) < _MANY:
+    if not types or list(types) != ["bigint"] or len(rows) < MANY:
         return ()
     values = [value for (value,) in rows]
     if set(map(type, values)) != {int}:
         return ()
     least, greatest = min(values), max(values)
-    in_range = least >= -_BIGINT and greatest < _BIGINT
+    in_range = least >= -BIGINT and greatest < BIGINT
     return (least, greatest) if in_range and greatest - least > _FAR_APART * len(values) else ()
 
 
 def between(column: str, least: str = "%s", greatest: str = "%s") -> str:
     """The condition that goes with `ends_of` beside a list, and leaves nothing out."""
     return f"{column} BETWEEN {least} AND {greatest}"
-
-
-def unnested(types: Sequence[str]) -> str:
-    """A table of arrays with these types of elements, a column each."""
-    return f"UNNEST({', '.join([f'%s::{name}[]' for name in types])})"
 
 
 def one_key(table: Table, connection: BaseDatabaseWrapper) -> str:
@@ -196,12 +143,6 @@ def _own_index(model: type[Model], match: Sequence[Field[Any, Any]]) -> str:
         return str(column.column)
     named = (each for each in model._meta.constraints if isinstance(each, UniqueConstraint))
     return next((each.name for each in named if each.fields[:1] == (column.name,)), "")
-
-
-def cast(field: Field[Any, Any], connection: BaseDatabaseWrapper) -> str:
-    """The column's type as PostgreSQL casts to it: ``rel_db_type`` turns serials into integers."""
-    rel_db_type: Callable[[BaseDatabaseWrapper], str | None] = getattr(field, "rel_db_type", field.db_type)
-    return str(rel_db_type(connection))
 
 
 def bindable(table: Table, names: Sequence[str], rows: Sequence[Row]) -> Sequence[Row]:

@@ -15,22 +15,10 @@ from django.db.models import Field
 
 from edna import json_keys
 from edna.db.cursors import connection_of, cursor_of
-from edna.db.rows.binding import (
-    GIVEN,
-    along_index,
-    among,
-    array_types,
-    arrays_of,
-    between,
-    ends_of,
-    listed,
-    most_parameters,
-    packets,
-    plain,
-)
+from edna.db.rows.arrays import BIGINT, GIVEN, array_types, arrays_of
+from edna.db.rows.binding import along_index, among, between, ends_of, listed, most_parameters, packets, plain
 from edna.db.rows.tables import Row, Table
 
-_BIGINT: Final = 2**63
 #: Values that one statement may mention, each as often as it does: about as many bytes, if they are keys.
 _MOST_MENTIONS: Final = 100_000
 
@@ -172,7 +160,7 @@ def _named_values(
     """A condition with places for a ``table`` and its ``column``: that this holds any of the values, which have names, for they are
     looked for in several places. ``types`` are the `array_types` of the places."""
     suffix = " FOR UPDATE" if lock else ""
-    numbers_alone = all(type(value) is int and abs(value) < _BIGINT for value in values)
+    numbers_alone = all(type(value) is int and abs(value) < BIGINT for value in values)
     if connection.vendor == "sqlite" and numbers_alone:
         # It looks through all names of parameters for each one: 15,000 take six seconds.
         condition = "{column} IN (SELECT value FROM json_each(%(values)s))"

@@ -17,20 +17,8 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from edna import json_keys
 from edna.db.cursors import connection_of, cursor_of
 from edna.db.packed_values import is_one_value, packed
-from edna.db.rows.binding import (
-    GIVEN,
-    along_index,
-    among,
-    array_types,
-    arrays_of,
-    bindable,
-    cast,
-    listed,
-    marks_for,
-    one_key,
-    packets,
-    unnested,
-)
+from edna.db.rows.arrays import GIVEN, MANY, arrays_of_columns, cast
+from edna.db.rows.binding import along_index, among, bindable, listed, marks_for, one_key, packets
 from edna.db.rows.reading import read
 from edna.db.rows.tables import Row, Table
 
@@ -148,24 +136,20 @@ class _Update:
                     value = f"COALESCE({value}, {self._quoted}.{column})"
             else:
                 value, bound = listed([values[0]], self.connection)
-                if self.connection.vendor == "postgresql":
-                    value = (
-                        f"CAST({value} AS {cast(self.table.field(self.names[place - self._width]), self.connection)})"
-                    )
                 params += bound
             changes.append(f"{prefix}{column} = {value}")
         return ", ".join(changes), params
 
     def _given(self, varying: Sequence[int], rows: Sequence[Row]) -> tuple[str, list[Any]]:
         """These rows as PostgreSQL's table, and its parameters."""
-        fields = [*self.table.key, *(self.table.field(self.names[place - self._width]) for place in varying)]
-        types = array_types(fields, self.connection, count=len(rows))
-        arrays = arrays_of(rows, types)
-        if types is not None and arrays is not None:
-            return unnested(types), arrays
+        names = [*self.table.key_names, *(self.names[place - self._width] for place in varying)]
+        if len(rows) >= MANY:
+            arrays = arrays_of_columns(self.table, names, list(zip(*rows, strict=True)), self.connection)
+            if arrays is not None:
+                return arrays
         # The first row's casts give the columns of VALUES their types; PostgreSQL would guess text.
-        first = ", ".join([f"CAST(%s AS {cast(field, self.connection)})" for field in fields])
-        values = ", ".join([f"({first})", *[f"({marks_for(len(fields))})"] * (len(rows) - 1)])
+        first = ", ".join([f"CAST(%s AS {cast(self.table.field(name), self.connection)})" for name in names])
+        values = ", ".join([f"({first})", *[f"({marks_for(len(names))})"] * (len(rows) - 1)])
         return f"(VALUES {values})", [value for row in rows for value in row]
 
 

@@ -15,6 +15,7 @@ from django.db.models import Field
 
 from edna.db.cursors import connection_of, cursor_of
 from edna.db.packed_values import packed
+from edna.db.rows.arrays import rows_of_arrays
 from edna.db.rows.binding import among, bindable, binds_on_the_server, marks_for, one_key, packets, plain
 from edna.db.rows.tables import Row, Table
 
@@ -34,20 +35,27 @@ def insert(table: Table, names: Sequence[str], rows: Sequence[Row], *, using: st
     connection = connection_of(using)
     quote = connection.ops.quote_name
     columns = ", ".join(table.quoted(names, quote))
-    head = f"INSERT INTO {quote(table.model._meta.db_table)} ({columns}) VALUES "
+    head = f"INSERT INTO {quote(table.model._meta.db_table)} ({columns}) "
     # One of its own: a cursor keeps what was sent through it last, and a piece of a file is large.
     with connection.cursor() as cursor:
         if connection.vendor == "sqlite":
-            cursor.executemany(f"{head}({marks_for(len(names))})", bindable(table, names, rows))
+            cursor.executemany(f"{head}VALUES ({marks_for(len(names))})", bindable(table, names, rows))
             return
-        params: list[Any]
         for packet in packets(rows, connection):
-            if connection.vendor == "mysql":
-                values, params = "(%s)", [packed(packet, connection, between="),(")]
-            else:
-                values = ", ".join([f"({marks_for(len(row))})" for row in packet])
-                params = [value for row in packet for value in row]
-            cursor.execute(head + values, params)
+            given, params = _given(table, names, packet, connection)
+            cursor.execute(head + given, params)
+
+
+def _given(
+    table: Table, names: Sequence[str], rows: Sequence[Row], connection: BaseDatabaseWrapper
+) -> tuple[str, list[Any]]:
+    """What stands behind the columns of an INSERT, and its parameters."""
+    if connection.vendor == "mysql":
+        return "VALUES (%s)", [packed(rows, connection, between="),(")]
+    if (selected := rows_of_arrays(table, names, rows, connection)) is not None:
+        return selected
+    values = ", ".join([f"({marks_for(len(row))})" for row in rows])
+    return f"VALUES {values}", [value for row in rows for value in row]
 
 
 def insert_free(
@@ -62,13 +70,12 @@ def insert_free(
     quote = connection.ops.quote_name
     columns = ", ".join(table.quoted(names, quote))
     keys = ", ".join(quote(field.column) for field in table.key)
-    head = f"INSERT INTO {quote(table.model._meta.db_table)} ({columns}) VALUES "
+    head = f"INSERT INTO {quote(table.model._meta.db_table)} ({columns}) "
     inserted: set[Row] = set()
     with cursor_of(connection) as cursor:
         for packet in (rows,) if with_savepoint else packets(rows, connection):
-            values = ", ".join([f"({marks_for(len(row))})" for row in packet])
-            sql = f"{head}{values} ON CONFLICT DO NOTHING RETURNING {keys}"
-            params = [value for row in packet for value in row]
+            given, params = _given(table, names, packet, connection)
+            sql = f"{head}{given} ON CONFLICT DO NOTHING RETURNING {keys}"
             if with_savepoint:
                 _execute_with_savepoint(cursor, sql, params)
             else:
