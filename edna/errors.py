@@ -92,9 +92,10 @@ class DanglingReferences(SpecError):
 
 class ConstraintRefused(SpecError):
     """Cause: the database refused the disguise, because one of its constraints would be broken: often a foreign key of a table that
-    no Django model describes, or a placeholder that is the same for two rows of a unique column. Nothing was changed.
+    no Django model describes, or a placeholder that is the same for two rows of a unique column. Or it did less than it was told, because
+    of a trigger or a policy; or took two spellings of a key for the same. Nothing was changed.
 
-    Remedy: give that table a model and cover it in the same specification, or choose a unique placeholder.
+    Remedy: give that table a model and cover it in the same specification, or choose a unique placeholder; else as the message says.
     """
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from django.core.checks import Tags, register
 
-from edna.checks import databases, migrations, settings, specs, without_operations
+from edna.checks import catalogue, databases, migrations, settings, specs, without_operations
 
 TAG = "edna"
 
@@ -23,5 +23,6 @@ def connect() -> None:
     register(migrations.check_rules, TAG)
     register(without_operations.check_wanted, TAG)
     register(databases.check_stored, Tags.database)
+    register(catalogue.check_tables, Tags.database)
     register(migrations.check_applied, Tags.database)
     register(without_operations.check_left, Tags.database)

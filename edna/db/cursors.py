@@ -8,10 +8,11 @@ Invariant: whoever asks for a cursor reads all of an answer before anybody asks 
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import cast
+from typing import Any, cast
 
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -41,6 +42,7 @@ def one_cursor(*, using: str) -> Iterator[None]:
     before = _shared.cursor
     with connections[using].cursor() as _shared.cursor:
         try:
+            _read_json_as_text(_shared.cursor)
             yield
         finally:
             _shared.cursor = before
@@ -55,5 +57,21 @@ def cursor_of(connection: BaseDatabaseWrapper) -> AbstractContextManager[CursorW
         or shared.db is not connection
         or connection.queries_logged != isinstance(shared, CursorDebugWrapper)
     ):
-        return connection.cursor()
+        cursor = connection.cursor()
+        _read_json_as_text(cursor)
+        return cursor
     return nullcontext(shared)
+
+
+def _read_json_as_text(cursor: CursorWrapper) -> None:
+    """As Django has it of jsonb. What psycopg makes of json, it takes back in another form, or not at all."""
+    adapters = getattr(cursor.cursor, "adapters", None)
+    if cursor.db.vendor == "postgresql" and adapters is not None:
+        adapters.register_loader("json", _text_loader())
+
+
+@functools.cache
+def _text_loader() -> Any:
+    from psycopg.types.string import TextLoader
+
+    return TextLoader

@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
-from django.db import IntegrityError
+from django.db import DataError, IntegrityError
 from django.db.models import Model
 
 from edna import clock, conf, decorrelated_rows, registry, rows_of_others
@@ -50,6 +50,8 @@ _STAYS = "The chunks that were done before stay as they are: `edna.history` show
 _DISGUISED_STAY = "Who was disguised before stays so, and finds the receipt with their key."
 #: The same in mode client, where the server has no receipt.
 _HANDED_OVER_STAY = "Who was disguised before stays so; their receipts were handed over, and are the only way back."
+#: What to do where a constraint stands in the way.
+_COVER = " Cover every table that refers to what is removed, and give unique columns unique placeholders."
 
 Result = TypeVar("Result")
 
@@ -322,16 +324,19 @@ def _applied(cls: type[Disguise], work: Callable[[], Result], *, using: str | No
     try:
         return work() if using is None else transactions.run(work, using=using)
     except IntegrityError:
-        pass
+        why, remedy = "one of its constraints would be broken", _COVER
+    except DataError:
+        why, remedy = (
+            "a value in these rows cannot be read (a date before the year 1, say), or a new one does not fit",
+            "",
+        )
     except DatabaseBusy as error:
         if using is not None:
             raise
         raise DatabaseBusy(f"The database was too busy in the middle of {cls.name}. {stays}") from error
     # Outside of the handler: the database's words quote the values of rows, and end up in logs.
     raise ConstraintRefused(
-        f"The database refused {cls.name}: one of its constraints would be broken. "
-        f"{stays if using is None else 'Nothing was changed.'} "
-        "Cover every table that refers to what is removed, and give unique columns unique placeholders."
+        f"The database refused {cls.name}: {why}. {stays if using is None else 'Nothing was changed.'}{remedy}"
     )
 
 

@@ -20,8 +20,8 @@ from apps.websubmit.models import Answer, Lecture, Question, User
 from edna.crypto.keys import PublicKey
 from edna.db import rows as raw
 from edna.db.rows import can_send_savepoints, holding, in_one_statement, insert_free, row_bytes, table_of, total_bytes
-from edna.db.rows.arrays import arrays_of, rows_of_arrays
-from edna.db.rows.binding import among
+from edna.db.rows.arrays import rows_of_arrays
+from edna.db.rows.binding import among, arrays_of
 from edna.db.rows.tables import Table
 from edna.engine.disguising.batched_writes import Writes
 from edna.models import Bag

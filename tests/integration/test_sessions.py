@@ -459,3 +459,16 @@ def test_a_principal_without_a_key_can_log_in(db: None) -> None:
     client.force_login(user)
     assert not edna.is_registered(user)
     assert logged_in(client)
+
+
+def test_a_site_without_sessions_leaves_the_setting_as_it_is(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One with tokens alone, say. Django's class of its rows cannot be imported there."""
+    bea = enrol()
+
+    def cannot_be_imported() -> Any:
+        raise RuntimeError("Model class doesn't declare an explicit app_label")
+
+    monkeypatch.setattr("django.contrib.sessions.backends.db.SessionStore.get_model_class", cannot_be_imported)
+    settings.INSTALLED_APPS = [app for app in settings.INSTALLED_APPS if app != "django.contrib.sessions"]
+    receipt = bea.disguise(DELETE)
+    assert bea.reveal(receipt).complete

@@ -9,9 +9,10 @@ this package.
 
 from __future__ import annotations
 
-from edna.db.rows.arrays import GIVEN, array_types
+from edna.db.rows.arrays import GIVEN
 from edna.db.rows.binding import (
     MAX_STATEMENT_BYTES,
+    array_types,
     in_list,
     in_list_of_one,
     marks_for,
@@ -37,11 +38,13 @@ from edna.db.rows.reading import (
     take,
 )
 from edna.db.rows.tables import Row, Table, table_of
-from edna.db.rows.updating import update
+from edna.db.rows.updating import update, update_all
 from edna.db.rows.writing import (
+    can_leave_taken,
     can_send_savepoints,
     check_deferred,
     delete,
+    delete_all,
     delete_where,
     in_one_statement,
     insert,
@@ -56,12 +59,14 @@ __all__ = [
     "any_rows",
     "array_types",
     "asking_for_any",
+    "can_leave_taken",
     "can_send_savepoints",
     "check_deferred",
     "count_beyond",
     "counting",
     "counts_beyond",
     "delete",
+    "delete_all",
     "delete_where",
     "held_values",
     "holding",
@@ -85,4 +90,5 @@ __all__ = [
     "take",
     "total_bytes",
     "update",
+    "update_all",
 ]

@@ -13,21 +13,20 @@ from decimal import Decimal
 from typing import Any, Final
 
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.models import Field
+from django.db.models import CharField, JSONField, TextField
 
 from edna.db.packed_values import is_one_value
 from edna.db.rows.tables import Row, Table
 
 #: What a statement calls the values that it brings along; no application has a table of this name.
 GIVEN: Final = "edna_given"
-BIGINT: Final = 2**63
 #: From so many on an array takes PostgreSQL's client half of what single parameters do; of pairs it is not slower.
 MANY: Final = 20
-#: By a column's type, that of the array. Numbers too large for the column are among no rows, and no error.
-_ARRAYS: Final = {"smallint": "bigint", "integer": "bigint", "bigint": "bigint", "uuid": "uuid", "bytea": "bytea"}
-_KINDS: Final[dict[str, type]] = {"bigint": int, "uuid": uuid.UUID, "bytea": bytes}
-#: `char` alone would be a single one.
-_WITHOUT_SIZE: Final = {"varchar": "varchar", "char": "bpchar", "numeric": "numeric"}
+
+
+#: Django's own columns for texts.
+_TEXTS: Final = (CharField, TextField, JSONField)
+_OPENING: Final = frozenset("{[(")
 
 
 def _quoted(value: object) -> str:
@@ -47,49 +46,6 @@ _ELEMENTS: Final[dict[type, Callable[[Any], str]]] = {
     datetime.date: _quoted,
     datetime.time: _quoted,
 }
-
-
-def array_types(
-    fields: Sequence[Field[Any, Any]], connection: BaseDatabaseWrapper, *, count: int = MANY
-) -> list[str] | None:
-    """The types of arrays of which PostgreSQL compares the elements with these columns as it does single values; None if there is not one
-    for each, or if ``count`` values are too few for an array. Of texts there is none: a column's type may say how they are compared, and an
-    array would be of another."""
-    if connection.vendor != "postgresql" or count < MANY:
-        return None
-    types = [_ARRAYS.get(cast(field, connection)) for field in fields]
-    return None if None in types else [str(kind) for kind in types]
-
-
-def arrays_of(rows: Sequence[Row], types: Sequence[str] | None) -> list[str] | None:
-    """The columns of many rows, each as the text of an array: one parameter, where each value would be written, read and planned for by
-    itself. None if they are few, or if one of their values does not go into such an array."""
-    if types is None or len(rows) < MANY:
-        return None
-    columns = list(zip(*rows, strict=True))
-    kinds = [_KINDS[name] for name in types]
-    if any(set(map(type, values)) != {kind} for kind, values in zip(kinds, columns, strict=True)):
-        return None
-    if any(
-        kind is int and (min(values) < -BIGINT or max(values) >= BIGINT)
-        for kind, values in zip(kinds, columns, strict=True)
-    ):
-        return None
-    return list(map(_array, columns))
-
-
-def unnested(types: Sequence[str]) -> str:
-    """A table of arrays with these types of elements, a column each."""
-    return f"UNNEST({', '.join([f'%s::{name}[]' for name in types])})"
-
-
-def cast(field: Field[Any, Any], connection: BaseDatabaseWrapper) -> str:
-    """The column's type as PostgreSQL casts to it: ``rel_db_type`` turns serials into integers. Without its size: a cast would cut off what
-    is longer, where a table that others have made has room for it."""
-    rel_db_type: Callable[[BaseDatabaseWrapper], str | None] = getattr(field, "rel_db_type", field.db_type)
-    kind = str(rel_db_type(connection))
-    name, _, size = kind.partition("(")
-    return _WITHOUT_SIZE.get(name, kind) if size else kind
 
 
 def rows_of_arrays(
@@ -122,19 +78,25 @@ def arrays_of_columns(
     An array has the type that its column has in the database, whatever the model says: it continues an empty one of that column. So a
     text is read as if it stood in the column's place, and what is too long for the column is refused, not cut off.
     """
-    if not all(map(_fits, columns)):
+    if not all(_fits(table, name, values) for name, values in zip(names, columns, strict=True)):
         return None
     quote = connection.ops.quote_name
     name = quote(table.model._meta.db_table)
     sources = [f"ARRAY(SELECT {column} FROM {name} WHERE FALSE) || %s" for column in table.quoted(names, quote)]
-    return f"UNNEST({', '.join(sources)})", list(map(_array, columns))
+    return f"UNNEST({', '.join(sources)})", list(map(array_of, columns))
 
 
-def _fits(values: Sequence[Any]) -> bool:
-    return all(kind in _ELEMENTS or issubclass(kind, int) for kind in set(map(type, values)))
+def _fits(table: Table, name: str, values: Sequence[Any]) -> bool:
+    kinds = set(map(type, values))
+    if not all(kind in _ELEMENTS or issubclass(kind, int) for kind in kinds):
+        return False
+    if str not in kinds or (table.model._meta.managed and isinstance(table.field(name), _TEXTS)):
+        return True
+    # The text of an array, of a composite value or of a box: of such columns an array of arrays comes apart in another way.
+    return not any(type(value) is str and value[:1] in _OPENING for value in values)
 
 
-def _array(values: Sequence[Any]) -> str:
+def array_of(values: Sequence[Any]) -> str:
     # Django's numbers for PostgreSQL have types of their own.
     elements = {kind: _ELEMENTS.get(kind, int.__repr__) for kind in set(map(type, values))}
     if len(elements) == 1:

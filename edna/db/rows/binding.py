@@ -9,7 +9,8 @@ import datetime
 import functools
 import sqlite3
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -18,12 +19,16 @@ from django.db.models import CharField, Field, Model, TextField, UniqueConstrain
 from edna import conf
 from edna.db.cursors import connection_of
 from edna.db.packed_values import packed
-from edna.db.rows.arrays import BIGINT, MANY, array_types, arrays_of, unnested
+from edna.db.rows.arrays import MANY, array_of
 from edna.db.rows.tables import Row, Table
 
 #: Well below the 16 MiB that MariaDB accepts in one packet by default, escapes included.
 MAX_STATEMENT_BYTES: Final = 4 * 1024 * 1024
 _TEXTS: Final = frozenset({str, bytes})
+BIGINT: Final = 2**63
+#: By a column's type, that of the array. Numbers too large for the column are among no rows, and no error.
+_ARRAYS: Final = {"smallint": "bigint", "integer": "bigint", "bigint": "bigint", "uuid": "uuid", "bytea": "bytea"}
+_KINDS: Final[dict[str, type]] = {"bigint": int, "uuid": uuid.UUID, "bytea": bytes}
 #: Numbers that lie further apart than this, on an average, nobody has counted: they were drawn by lot.
 _FAR_APART: Final = 1_000
 
@@ -36,7 +41,15 @@ def listed(values: Sequence[Any], connection: BaseDatabaseWrapper) -> tuple[str,
         return ("_binary %s" if type(values[0]) is bytes else "%s"), list(values)
     if connection.vendor == "mysql" and values:
         return "%s", [packed([(value,) for value in values], connection, between=",")]
-    return marks_for(len(values)), list(values)
+    return marks_for(len(values)), as_single(list(values), connection)
+
+
+def as_single(values: list[Any], connection: BaseDatabaseWrapper) -> list[Any]:
+    """Single parameters. A number with a point goes to PostgreSQL as a text: by itself it would be a decimal, which has no -0, and which is
+    compared with single precision as with double."""
+    if connection.vendor != "postgresql" or float not in set(map(type, values)):
+        return values
+    return [str(value) if type(value) is float else value for value in values]
 
 
 def marks_for(count: int) -> str:
@@ -89,7 +102,40 @@ def listed_rows(wanted: Sequence[Row], connection: BaseDatabaseWrapper) -> tuple
     if connection.vendor == "mysql":
         return "(%s)", [packed(wanted, connection, between="),(")]
     rows = ", ".join([f"({marks_for(len(row))})" for row in wanted])
-    return f"VALUES {rows}" if connection.vendor == "sqlite" else rows, [value for row in wanted for value in row]
+    values = as_single([value for row in wanted for value in row], connection)
+    return f"VALUES {rows}" if connection.vendor == "sqlite" else rows, values
+
+
+# Arrays
+
+
+def array_types(
+    fields: Sequence[Field[Any, Any]], connection: BaseDatabaseWrapper, *, count: int = MANY
+) -> list[str] | None:
+    """The types of arrays of which PostgreSQL compares the elements with these columns as it does single values; None if there is not one
+    for each, or if ``count`` values are too few for an array. Of texts there is none: a column's type may say how they are compared, and an
+    array would be of another."""
+    if connection.vendor != "postgresql" or count < MANY:
+        return None
+    types = [_ARRAYS.get(cast(field, connection)) for field in fields]
+    return None if None in types else [str(kind) for kind in types]
+
+
+def arrays_of(rows: Sequence[Row], types: Sequence[str] | None) -> list[str] | None:
+    """The columns of many rows, each as the text of an array: one parameter, where each value would be written, read and planned for by
+    itself. None if they are few, or if one of their values does not go into such an array."""
+    if types is None or len(rows) < MANY:
+        return None
+    columns = list(zip(*rows, strict=True))
+    kinds = [_KINDS[name] for name in types]
+    if any(set(map(type, values)) != {kind} for kind, values in zip(kinds, columns, strict=True)):
+        return None
+    if any(
+        kind is int and (min(values) < -BIGINT or max(values) >= BIGINT)
+        for kind, values in zip(kinds, columns, strict=True)
+    ):
+        return None
+    return list(map(array_of, columns))
 
 
 def ends_of(rows: Sequence[Row], types: Sequence[str] | None) -> tuple[int, ...]:
@@ -111,6 +157,11 @@ def ends_of(rows: Sequence[Row], types: Sequence[str] | None) -> tuple[int, ...]
 def between(column: str, least: str = "%s", greatest: str = "%s") -> str:
     """The condition that goes with `ends_of` beside a list, and leaves nothing out."""
     return f"{column} BETWEEN {least} AND {greatest}"
+
+
+def unnested(types: Sequence[str]) -> str:
+    """A table of arrays with these types of elements, a column each."""
+    return f"UNNEST({', '.join([f'%s::{name}[]' for name in types])})"
 
 
 def one_key(table: Table, connection: BaseDatabaseWrapper) -> str:
@@ -143,6 +194,12 @@ def _own_index(model: type[Model], match: Sequence[Field[Any, Any]]) -> str:
         return str(column.column)
     named = (each for each in model._meta.constraints if isinstance(each, UniqueConstraint))
     return next((each.name for each in named if each.fields[:1] == (column.name,)), "")
+
+
+def cast(field: Field[Any, Any], connection: BaseDatabaseWrapper) -> str:
+    """The column's type as PostgreSQL casts to it: ``rel_db_type`` turns serials into integers."""
+    rel_db_type: Callable[[BaseDatabaseWrapper], str | None] = getattr(field, "rel_db_type", field.db_type)
+    return str(rel_db_type(connection))
 
 
 def bindable(table: Table, names: Sequence[str], rows: Sequence[Row]) -> Sequence[Row]:

@@ -15,8 +15,20 @@ from django.db.models import Field
 
 from edna import json_keys
 from edna.db.cursors import connection_of, cursor_of
-from edna.db.rows.arrays import BIGINT, GIVEN, array_types, arrays_of
-from edna.db.rows.binding import along_index, among, between, ends_of, listed, most_parameters, packets, plain
+from edna.db.rows.arrays import GIVEN
+from edna.db.rows.binding import (
+    BIGINT,
+    along_index,
+    among,
+    array_types,
+    arrays_of,
+    between,
+    ends_of,
+    listed,
+    most_parameters,
+    packets,
+    plain,
+)
 from edna.db.rows.tables import Row, Table
 
 #: Values that one statement may mention, each as often as it does: about as many bytes, if they are keys.

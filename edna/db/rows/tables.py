@@ -10,6 +10,7 @@ from typing import Any
 from django.db.models import Field, ForeignKey, JSONField, Model, TimeField
 
 from edna import json_keys
+from edna.errors import ConstraintRefused
 
 Row = tuple[Any, ...]
 
@@ -67,6 +68,14 @@ class Table:
         if not json_keys.is_key(name) or column not in self.names:
             return False
         return isinstance(self.field(column), JSONField) or json_keys.is_element_of_text(name)
+
+
+def not_done(table: Table, what: str) -> ConstraintRefused:
+    """For a statement that did less than it was told, and said nothing: whoever was told that rows are gone would be deceived."""
+    return ConstraintRefused(
+        f"The database was told to {what} rows of {table.label}, and left some as they were. Is there a trigger, a rule or a policy of its "
+        "own on that table, or a key that cannot be compared exactly, such as FLOAT? Nothing was changed."
+    )
 
 
 @functools.cache

@@ -17,15 +17,15 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from edna import json_keys
 from edna.db.cursors import connection_of, cursor_of
 from edna.db.packed_values import is_one_value, packed
-from edna.db.rows.arrays import GIVEN, MANY, arrays_of_columns, cast
-from edna.db.rows.binding import along_index, among, bindable, listed, marks_for, one_key, packets
+from edna.db.rows.arrays import GIVEN, arrays_of_columns
+from edna.db.rows.binding import along_index, among, as_single, bindable, listed, marks_for, one_key, packets
 from edna.db.rows.reading import read
-from edna.db.rows.tables import Row, Table
+from edna.db.rows.tables import Row, Table, not_done
 
 
-def update(table: Table, names: Sequence[str], rows: Sequence[Row], *, kept: Collection[str] = (), using: str) -> None:
-    """Set the named columns; each row is its key values followed by the new values. In columns that are ``kept``, None leaves a row
-    as it is. Of keys of JSON columns the documents are read first, and written as a whole."""
+def update(table: Table, names: Sequence[str], rows: Sequence[Row], *, kept: Collection[str] = (), using: str) -> int:
+    """Set the named columns; each row is its key values followed by the new values. Return how many rows there were. In columns that are
+    ``kept``, None leaves a row as it is. Of keys of JSON columns the documents are read first, and written as a whole."""
     if json_keys.any_of(names):
         names, rows = _with_documents(table, names, rows, using=using)
     connection = connection_of(using)
@@ -35,9 +35,24 @@ def update(table: Table, names: Sequence[str], rows: Sequence[Row], *, kept: Col
             width = len(table.key)
             rows = bindable(table, (*table.key_names, *names), rows)
             cursor.executemany(statement, [(*row[width:], *row[:width]) for row in rows])
-            return
+            return int(cursor.rowcount)
+        found = 0
         for packet in packets(rows, connection):
             cursor.execute(*_Update(table, names, packet, kept, connection).statement())
+            found += cursor.rowcount
+        return found
+
+
+def update_all(
+    table: Table, names: Sequence[str], rows: Sequence[Row], *, kept: Collection[str] = (), using: str
+) -> None:
+    """`update` of rows that are there, each once.
+
+    Raises:
+        ConstraintRefused: the database found fewer, and said nothing.
+    """
+    if update(table, names, rows, kept=kept, using=using) < len(rows):
+        raise not_done(table, "change")
 
 
 def _with_documents(
@@ -143,14 +158,14 @@ class _Update:
     def _given(self, varying: Sequence[int], rows: Sequence[Row]) -> tuple[str, list[Any]]:
         """These rows as PostgreSQL's table, and its parameters."""
         names = [*self.table.key_names, *(self.names[place - self._width] for place in varying)]
-        if len(rows) >= MANY:
-            arrays = arrays_of_columns(self.table, names, list(zip(*rows, strict=True)), self.connection)
-            if arrays is not None:
-                return arrays
-        # The first row's casts give the columns of VALUES their types; PostgreSQL would guess text.
-        first = ", ".join([f"CAST(%s AS {cast(self.table.field(name), self.connection)})" for name in names])
+        arrays = arrays_of_columns(self.table, names, list(zip(*rows, strict=True)), self.connection)
+        if arrays is not None:
+            return arrays
+        # The first row gives the columns of VALUES their types, those of the database; PostgreSQL would guess text.
+        quoted = self.table.quoted(names, self.connection.ops.quote_name)
+        first = ", ".join([f"COALESCE((SELECT {column} FROM {self._quoted} WHERE FALSE), %s)" for column in quoted])
         values = ", ".join([f"({first})", *[f"({marks_for(len(names))})"] * (len(rows) - 1)])
-        return f"(VALUES {values})", [value for row in rows for value in row]
+        return f"(VALUES {values})", as_single([value for row in rows for value in row], self.connection)
 
 
 def _listed_rows(columns: Sequence[str], rows: Sequence[Row], connection: BaseDatabaseWrapper) -> tuple[str, list[Any]]:

@@ -5,6 +5,8 @@ Invariant: each function takes a number of statements that does not depend on th
 
 from __future__ import annotations
 
+import datetime
+import functools
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -16,8 +18,9 @@ from django.db.models import Field
 from edna.db.cursors import connection_of, cursor_of
 from edna.db.packed_values import packed
 from edna.db.rows.arrays import rows_of_arrays
-from edna.db.rows.binding import among, bindable, binds_on_the_server, marks_for, one_key, packets, plain
-from edna.db.rows.tables import Row, Table
+from edna.db.rows.binding import among, as_single, bindable, binds_on_the_server, marks_for, one_key, packets, plain
+from edna.db.rows.reading import read
+from edna.db.rows.tables import Row, Table, not_done
 
 _SAVEPOINT: Final = "edna_insert"
 
@@ -33,9 +36,7 @@ def in_one_statement(rows: Sequence[Row], *, using: str) -> bool:
 
 def insert(table: Table, names: Sequence[str], rows: Sequence[Row], *, using: str) -> None:
     connection = connection_of(using)
-    quote = connection.ops.quote_name
-    columns = ", ".join(table.quoted(names, quote))
-    head = f"INSERT INTO {quote(table.model._meta.db_table)} ({columns}) "
+    head = _head(table, names, rows, connection)
     # One of its own: a cursor keeps what was sent through it last, and a piece of a file is large.
     with connection.cursor() as cursor:
         if connection.vendor == "sqlite":
@@ -44,6 +45,25 @@ def insert(table: Table, names: Sequence[str], rows: Sequence[Row], *, using: st
         for packet in packets(rows, connection):
             given, params = _given(table, names, packet, connection)
             cursor.execute(head + given, params)
+
+
+def _head(table: Table, names: Sequence[str], rows: Sequence[Row], connection: BaseDatabaseWrapper) -> str:
+    """An INSERT up to the columns, under the very keys that rows have, also where the database likes to count by itself."""
+    quote = connection.ops.quote_name
+    columns = ", ".join(table.quoted(names, quote))
+    head = f"INSERT INTO {quote(table.model._meta.db_table)} ({columns}) "
+    if connection.vendor == "postgresql":
+        # A column of others' tables may be GENERATED ALWAYS AS IDENTITY.
+        return f"{head}OVERRIDING SYSTEM VALUE "
+    if getattr(connection, "mysql_is_mariadb", False) and _has_key_zero(table, names, rows):
+        return f"SET STATEMENT sql_mode = CONCAT(@@sql_mode, ',NO_AUTO_VALUE_ON_ZERO') FOR {head}"
+    return head
+
+
+def _has_key_zero(table: Table, names: Sequence[str], rows: Sequence[Row]) -> bool:
+    """For which MariaDB would count on instead."""
+    places = [place for place, name in enumerate(names) if table.field(name) in table.key]
+    return any(type(row[place]) is int and not row[place] for place in places for row in rows)
 
 
 def _given(
@@ -55,7 +75,7 @@ def _given(
     if (selected := rows_of_arrays(table, names, rows, connection)) is not None:
         return selected
     values = ", ".join([f"({marks_for(len(row))})" for row in rows])
-    return f"VALUES {values}", [value for row in rows for value in row]
+    return f"VALUES {values}", as_single([value for row in rows for value in row], connection)
 
 
 def insert_free(
@@ -67,10 +87,8 @@ def insert_free(
     `can_send_savepoints`, the transaction goes on where a row is refused for another reason, and none of them is there.
     """
     connection = connection_of(using)
-    quote = connection.ops.quote_name
-    columns = ", ".join(table.quoted(names, quote))
-    keys = ", ".join(quote(field.column) for field in table.key)
-    head = f"INSERT INTO {quote(table.model._meta.db_table)} ({columns}) "
+    keys = ", ".join(connection.ops.quote_name(field.column) for field in table.key)
+    head = _head(table, names, rows, connection)
     inserted: set[Row] = set()
     with cursor_of(connection) as cursor:
         for packet in (rows,) if with_savepoint else packets(rows, connection):
@@ -82,6 +100,22 @@ def insert_free(
                 cursor.execute(sql, params)
             inserted |= set(plain(cursor.fetchall(), connection))
     return inserted
+
+
+@functools.lru_cache(maxsize=256)
+def can_leave_taken(table: Table, *, using: str) -> bool:
+    """Whether PostgreSQL lets `insert_free` have this table: none of its constraints can be deferred, and no rule writes instead of it.
+    Asked once."""
+    connection = connection_of(using)
+    with cursor_of(connection) as cursor:
+        cursor.execute(
+            "SELECT EXISTS (SELECT 1 FROM pg_constraint WHERE conrelid = to_regclass(%(name)s) AND condeferrable"
+            " AND contype IN ('p', 'u', 'x'))"
+            " OR EXISTS (SELECT 1 FROM pg_rewrite WHERE ev_class = to_regclass(%(name)s) AND ev_type IN ('2', '3'))",
+            {"name": connection.ops.quote_name(table.model._meta.db_table)},
+        )
+        [(refused,)] = cursor.fetchall()
+    return not refused
 
 
 def can_send_savepoints(rows: Sequence[Row], *, using: str) -> bool:
@@ -104,15 +138,29 @@ def _execute_with_savepoint(cursor: CursorWrapper, sql: str, params: Sequence[An
     cursor.nextset()
 
 
-def delete(table: Table, keys: Sequence[Row], *, using: str) -> None:
-    """Delete the rows with these primary keys."""
+def delete(table: Table, keys: Sequence[Row], *, using: str) -> int:
+    """Delete the rows with these primary keys, and return how many there were."""
     connection = connection_of(using)
     if keys and connection.vendor == "sqlite":
         name = connection.ops.quote_name(table.model._meta.db_table)
         with cursor_of(connection) as cursor:
             cursor.executemany(f"DELETE FROM {name} WHERE {one_key(table, connection)}", keys)
-    else:
-        _delete(table, table.key, keys, connection)
+            return int(cursor.rowcount)
+    return _delete(table, table.key, keys, connection)
+
+
+def delete_all(table: Table, keys: Sequence[Row], *, using: str) -> None:
+    """Delete the rows with these primary keys, all of which are there.
+
+    Raises:
+        ConstraintRefused: some are there still, and the database said nothing.
+    """
+    if delete(table, keys, using=using) >= len(set(keys)):
+        return
+    # A row that went with another one, as in a tree, is not counted. A key that is no exact value finds nothing.
+    exact = not any(type(value) in (float, bytes, datetime.timedelta) for key in keys for value in key)
+    if not exact or read(table, table.key_names, keys, lock=False, using=using):
+        raise not_done(table, "delete")
 
 
 def delete_where(table: Table, column: str, values: Sequence[Any], *, using: str) -> None:
@@ -122,12 +170,15 @@ def delete_where(table: Table, column: str, values: Sequence[Any], *, using: str
 
 def _delete(
     table: Table, match: Sequence[Field[Any, Any]], wanted: Sequence[Row], connection: BaseDatabaseWrapper
-) -> None:
+) -> int:
+    deleted = 0
     for packet in packets(wanted, connection):
         condition, params = among(match, packet, connection)
         with cursor_of(connection) as cursor:
             name = connection.ops.quote_name(table.model._meta.db_table)
             cursor.execute(f"DELETE FROM {name} WHERE {condition}", params)
+            deleted += cursor.rowcount
+    return deleted
 
 
 def check_deferred(constraints: Sequence[str], *, using: str) -> None:

@@ -14,6 +14,7 @@ from functools import partial
 from importlib import import_module
 from typing import Any
 
+from django.apps import apps
 from django.conf import settings
 from django.contrib.sessions.backends.db import SessionStore as DatabaseSessions
 from django.contrib.sessions.backends.signed_cookies import SessionStore as CookieSessions
@@ -129,6 +130,8 @@ def _engine() -> Any:
 
 def _rows_here(engine: Any, *, using: str) -> bool:
     """Whether sessions have rows in this database."""
+    if engine is DatabaseSessions and not apps.is_installed("django.contrib.sessions"):
+        return False  # a site without sessions, such as one with tokens alone, leaves the setting as it is
     return issubclass(engine, DatabaseSessions) and router.db_for_write(engine.get_model_class()) == using
 
 

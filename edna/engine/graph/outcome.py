@@ -170,7 +170,7 @@ def in_rows(number: int) -> str:
     return f"{number:,} {'row' if number == 1 else 'rows'}"
 
 
-def fits(write: Callable[[Sequence[Row]], None], rows: Sequence[Row], *, using: str, undoes: bool = False) -> bool:
+def fits(write: Callable[[Sequence[Row]], object], rows: Sequence[Row], *, using: str, undoes: bool = False) -> bool:
     """Write all of ``rows`` in one go, or none if the database refuses any. ``undoes``: then ``write`` itself leaves none."""
     try:
         if undoes or in_one_statement(rows, using=using):
@@ -183,7 +183,7 @@ def fits(write: Callable[[Sequence[Row]], None], rows: Sequence[Row], *, using: 
     return True
 
 
-def write_what_fits(write: Callable[[Sequence[Row]], None], rows: Sequence[Row], *, using: str) -> list[Row]:
+def write_what_fits(write: Callable[[Sequence[Row]], object], rows: Sequence[Row], *, using: str) -> list[Row]:
     """Write ``rows`` and return those that the database refuses.
 
     One statement when nothing is in the way. Otherwise halves are tried, so that a few refused rows among many cost a

@@ -5,7 +5,8 @@ The text is the same on every database. Reads the principal model only; knows no
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import unicodedata
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 from django.apps import apps
@@ -15,12 +16,53 @@ from edna import conf
 from edna.coverage import generic_keys
 from edna.db import rows as raw
 from edna.db.cursors import connection_of
-from edna.db.rows import table_of
+from edna.db.rows import Table, table_of
+from edna.errors import ConstraintRefused
 
 
 def reference_of(model: type[Model], key: Any) -> str:
     """The text form of a raw primary key, the same on every database."""
     return str(key) if type(key) is int else str(model._meta.pk.to_python(key))
+
+
+def require_same_spelling(
+    model: type[Model], owners: Collection[Any], references: Collection[str], *, using: str
+) -> None:
+    """That none of ``owners`` is one of the people by these ``references`` in other letters, which the database takes for the same.
+
+    Raises:
+        ConstraintRefused
+    """
+    texts = [owner for owner in owners if isinstance(owner, str)]
+    if not texts:
+        return
+    folded = set(map(_folded, references))
+    alike = [(owner,) for owner in texts if _folded(owner) in folded]
+    table = table_of(model)
+    # Somebody else may be called so: where the database tells letters apart.
+    if set(alike) - set(raw.read(table, table.key_names, alike, lock=False, using=using) if alike else ()):
+        raise spelled_otherwise(model)
+
+
+def in_another_spelling(target: Table, column: str, values: Collection[Any], *, using: str) -> set[Any]:
+    """Those texts that lead to a row all the same: the database takes some letters for the same, and so do its foreign keys."""
+    return {
+        value
+        for value in values
+        if isinstance(value, str) and raw.read_where(target, (column,), column, [value], lock=False, using=using)
+    }
+
+
+def _folded(text: str) -> str:
+    letters = unicodedata.normalize("NFKD", text)
+    return "".join(letter for letter in letters if not unicodedata.combining(letter)).casefold().strip()
+
+
+def spelled_otherwise(model: type[Model]) -> ConstraintRefused:
+    return ConstraintRefused(
+        f"A row names its owner in another spelling than the table of {model._meta.label} does (other letters, or blanks at the end), and "
+        "the database takes both for the same. Write it there as the owner has it. Nothing was changed."
+    )
 
 
 def recognisable(model: type[Model]) -> bool:

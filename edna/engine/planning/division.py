@@ -19,7 +19,7 @@ from edna.db import rows as raw
 from edna.db.cursors import connection_of
 from edna.db.rows import Row, Table
 from edna.engine.graph.element_joins import elements
-from edna.engine.graph.references import reference_of
+from edna.engine.graph.references import reference_of, spelled_otherwise
 from edna.engine.planning.scope import Scope
 from edna.engine.planning.selection import Selection
 from edna.engine.planning.shares import Share, decide
@@ -183,6 +183,8 @@ def _fill_where_all_left(step: PlannedStep, selected: Sequence[Row], scope: Scop
         using=scope.using,
     )
     going = [(row[:width], share) for row, share in zip(rows, shares, strict=True) if not share.stays]
+    if not all(share.targets for share in shares):
+        raise spelled_otherwise(scope.model)
     step.rows = [row for row, _ in going]
     step.targets = [share.targets[0] for _, share in going]
     keys = step.primary_keys()

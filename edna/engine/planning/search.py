@@ -16,7 +16,7 @@ from edna import json_keys
 from edna.db import rows as raw
 from edna.db.cursors import connection_of
 from edna.db.rows import Row
-from edna.engine.graph.references import reference_of
+from edna.engine.graph.references import reference_of, require_same_spelling
 from edna.engine.planning.selection import Selection
 from edna.engine.planning.statements import CompiledStep, Probe
 
@@ -95,6 +95,8 @@ class Finding:
         end = start + len(step.transformation.owner_paths)
         owners = {owner for row in rows for owner in row[start:end]} - {None}
         meant = {owner for owner in owners if reference_of(self.model, owner) in self.references}
+        if len(meant) < len(owners):
+            require_same_spelling(self.model, owners - meant, self.references, using=self.using)
         return [row for row in rows if not meant.isdisjoint(row[start:end])]
 
     def lock(self, step: CompiledStep, rows: list[Row]) -> list[Row]:

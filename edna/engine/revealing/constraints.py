@@ -20,6 +20,7 @@ from edna.db import rows as raw
 from edna.db.cursors import connection_of
 from edna.db.rows import Row, Table, table_of
 from edna.engine.graph.outcome import Reason, write_what_fits
+from edna.engine.graph.references import in_another_spelling
 from edna.engine.graph.uniqueness import (
     columns_that_must_be_unique,
     deferrable_constraints,
@@ -75,6 +76,7 @@ def with_references(
             if missing or (constrained and not refused):
                 found = raw.read_where(target, (refers_to,), refers_to, list(wanted), lock=False, using=using)
                 there = {value for (value,) in found}
+                there |= in_another_spelling(target, refers_to, wanted - there - away, using=using)
                 seen |= there - away
                 # A key without a constraint may point at nothing, but not at a row that is yet to come back.
                 missing = (wanted - there if constrained and not refused else set()) | away
@@ -83,13 +85,13 @@ def with_references(
             # A row of a tree that is held holds back those below it: look again without it.
             waiting = [row for row in rows if row[position] in missing]
             waiting = progress.move(batch, waiting, target, refers_to, position)
-            emptied: dict[Row, Row] = {}
+            emptied: dict[int, Row] = {}  # by identity: a value may be a list
             for part, waits in _by_what_they_wait_for(position, waiting, away):
                 optional = _without(position, batch, table, part, progress, waits=waits) if may_empty else {}
-                held = [row for row in part if row not in optional]
+                held = [row for row in part if id(row) not in optional]
                 hold(progress, batch, held, Reason.REFERENCE_MISSING, name, waits=waits)
                 emptied |= optional
-            rows = [emptied.get(row, row) for row in rows if row[position] not in missing or row in emptied]
+            rows = [emptied.get(id(row), row) for row in rows if row[position] not in missing or id(row) in emptied]
     rows = _with_generic_references(batch, table, rows, names, progress, using=using)
     if len(rows) < before and table.links_within:
         # One that a later column held back may be the parent of one that an earlier column let pass.
@@ -111,9 +113,9 @@ def _by_what_they_wait_for(
 
 def _without(
     position: int, batch: RowBatch, table: Table, rows: Sequence[Row], progress: Progress, *, waits: bool
-) -> dict[Row, Row]:
-    """Of rows that refer to what is not there, those that come back without that, each with what it is then. The reference stays sealed:
-    what it leads to may come back, too."""
+) -> dict[int, Row]:
+    """Of rows that refer to what is not there, those that come back without that, by identity, each with what it is then. The reference
+    stays sealed: what it leads to may come back, too."""
     name = batch.columns[position]
     column: Any = table.field(name)
     optional = column.null and column.remote_field.on_delete is SET_NULL and name not in table.key_names
@@ -122,12 +124,9 @@ def _without(
         return {}
     keys = [batch.columns.index(each) for each in table.key_names]
     shared = progress.shared.get(batch.model, ())
-    found = {
-        row: (*row[:position], None, *row[position + 1 :])
-        for row in rows
-        if tuple(row[key] for key in keys) not in shared
-    }
-    links = [(*(row[key] for key in keys), row[position], None) for row in found]
+    those = [row for row in rows if tuple(row[key] for key in keys) not in shared]
+    found = {id(row): (*row[:position], None, *row[position + 1 :]) for row in those}
+    links = [(*(row[key] for key in keys), row[position], None) for row in those]
     link = Modified(batch.model, batch.stamp, batch.key, (name,), links)
     hold(progress, link, links, Reason.REFERENCE_MISSING, name, waits=waits)
     return found
@@ -172,7 +171,7 @@ def write_back(table: Table, names: Sequence[str], rows: list[Row], *, using: st
     free = [row for row in rows if row not in refused] if refused else rows
 
     def write(part: Sequence[Row]) -> None:
-        raw.update(table, names, part, using=using)
+        raw.update_all(table, names, part, using=using)
         require_unique_now(table, using=using)
 
     return refused + write_what_fits(write, free, using=using)

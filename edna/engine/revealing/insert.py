@@ -150,7 +150,10 @@ class _RowsToInsert:
 
     @functools.cached_property
     def _leaves_what_is_taken(self) -> bool:
-        return connection_of(self.using).vendor == "postgresql" and not deferrable_constraints(self.table.model)
+        if connection_of(self.using).vendor != "postgresql" or deferrable_constraints(self.table.model):
+            return False
+        # What others have made may defer a constraint, or have a rule, of which the model says nothing.
+        return bool(self.table.model._meta.managed) or raw.can_leave_taken(self.table, using=self.using)
 
     def _write(self, part: Sequence[Row], *, with_savepoint: bool = False) -> None:
         if self.empty:

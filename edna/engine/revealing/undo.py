@@ -108,10 +108,11 @@ def put_back(batch: Changed, progress: Progress, *, overrides: Overrides, using:
         rows = _followed(batch, table, rows, current, progress, using=using)
     free = _standing(batch, rows, current, progress, overrides=overrides, using=using)
     back = _written(batch, table, free, progress, overrides=overrides, using=using)
-    progress.current_rows.wrote(batch, back)
-    progress.news.note_undone(batch, table, back)
+    end = width + len(batch.columns)
+    progress.current_rows.wrote(batch, [row[:end] for row in back])
+    progress.news.note_undone(batch, table, [row[:end] for row in back])
     if progress.folding:
-        progress.folding.moves.put_back(batch, list(back.values()))
+        progress.folding.moves.put_back(batch, back)
 
 
 def _standing(
@@ -186,31 +187,32 @@ def _look_for_layer(
 
 def _written(
     batch: Changed, table: Table, free: list[Row], progress: Progress, *, overrides: Overrides, using: str
-) -> dict[Row, Row]:
-    """Write the old values of these rows, or the caller's instead, and hold what the database refuses; return the records of the others,
-    by key and old values."""
-    end = len(batch.key) + len(batch.columns)
+) -> list[Row]:
+    """Write the old values of these rows, or the caller's instead, and hold what the database refuses; return the records of the others."""
+    width = len(batch.key)
+    end = width + len(batch.columns)
     names = (*batch.key, *batch.columns)
     # The row is there, and so is what its key refers to.
     there = [name for name in batch.key if name not in batch.columns]
     rehearsed = progress.rehearsed
     free = with_references(batch, table, free, names, progress, later=there, unread=not rehearsed, using=using)
-    back = {row[:end]: row for row in free}
+    # By the key alone: values may be lists.
+    back = {row[:width]: row for row in free}
     write = taken if rehearsed else write_back
-    refused = write(table, batch.columns, list(back), using=using)
+    refused = write(table, batch.columns, [row[:end] for row in back.values()], using=using)
     if refused and not rehearsed and refuses_at_once(table, using=using):
-        unclear = [back.pop(row) for row in refused]
+        unclear = [back.pop(row[:width]) for row in refused]
         unclear = with_references(batch, table, unclear, names, progress, later=there, using=using)
         refused = [row[:end] for row in unclear]
-        back |= dict(zip(refused, unclear, strict=True))
+        back |= {row[:width]: row for row in unclear}
     for row in refused:
         changed = overridden(table, names, row, overrides, using=using, row_exists=True)
         if changed and not write_back(table, batch.columns, [changed], using=using):
             progress.current_rows.forget(batch.model)
             continue
         reason, name = refusal(table, names, row, using=using, row_exists=True)
-        hold(progress, batch, [back.pop(row)], reason, name)
-    return back
+        hold(progress, batch, [back.pop(row[:width])], reason, name)
+    return list(back.values())
 
 
 def _followed(
