@@ -11,7 +11,7 @@ from django.core.checks import CheckMessage, Error, Warning
 from django.db import DatabaseError, connections, router
 from django.db.models import Model
 
-from edna import conf, registry, serverkeys, vouching
+from edna import clock, conf, registry, serverkeys, vouching
 from edna.checks.settings import homes, homes_of, principal_models, shards
 from edna.checks.steps import usable_steps
 from edna.spec import Decorrelate, Modify
@@ -20,6 +20,12 @@ _SECURE_DELETE: Final = re.compile(
     r"pragma\s+(?:\w+\.)?secure_delete\s*(?:=\s*|\(\s*)'?(?:1|on|true|yes)\b", re.IGNORECASE
 )
 _WAITS: Final = {"IMMEDIATE", "EXCLUSIVE"}
+#: Seconds since 1970.
+_TIMES: Final = {
+    "mysql": "SELECT UNIX_TIMESTAMP()",
+    "postgresql": "SELECT EXTRACT(EPOCH FROM clock_timestamp())",
+}
+_CLOCKS_DIFFER_SECONDS: Final = 1
 
 
 _RECIPE: Final = 'docs/howto-shards.md, "Rows that cannot be where the person is"'
@@ -226,6 +232,7 @@ def check_stored(databases: Sequence[str] | None = None, **_: Any) -> list[Check
         if principals and connections[alias].vendor == "mysql":
             messages += _mysql_engines(alias, principals)
         if principals:
+            messages += _clocks(alias)
             messages += _server_keys(alias)
             messages += _tags(alias)
     return messages
@@ -245,6 +252,27 @@ def _sqlite_answers(alias: str) -> Iterator[CheckMessage]:
             "otherwise.",
             obj=f"database {alias!r}",
             id="edna.W056",
+        )
+
+
+def _clocks(alias: str) -> Iterator[CheckMessage]:
+    sql = _TIMES.get(connections[alias].vendor)
+    if sql is None:
+        return  # SQLite has this very clock
+    with connections[alias].cursor() as cursor:
+        began = clock.now().timestamp()
+        cursor.execute(sql)
+        [(there,)] = cursor.fetchall()
+        ended = clock.now().timestamp()
+    # What the question took is no difference.
+    differ = max(began - float(there), float(there) - ended)
+    if differ > _CLOCKS_DIFFER_SECONDS:
+        yield Warning(
+            f"The clocks of this server and of the database {alias!r} differ by {differ:,.0f} s. Which disguise of a row lies on top is "
+            "told by the clocks of the servers: where they differ, a reveal may bring back what somebody else has hidden.",
+            hint="Let one NTP server set all clocks, and slowly.",
+            obj=f"database {alias!r}",
+            id="edna.W080",
         )
 
 

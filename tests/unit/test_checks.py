@@ -31,6 +31,7 @@ from edna import (
     Param,
     Pseudoprincipal,
     Remove,
+    clock,
     conf,
     placeholders,
     registry,
@@ -1587,6 +1588,17 @@ def test_table_without_transactions() -> None:
     finally:
         with connection.cursor() as cursor:
             cursor.execute("ALTER TABLE edna_sessionlink ENGINE=InnoDB")
+
+
+@pytest.mark.only_on("mysql", "postgresql")
+@pytest.mark.django_db
+@pytest.mark.parametrize("minutes", [-60, 0, 60])
+def test_clocks_that_differ(monkeypatch: pytest.MonkeyPatch, minutes: int) -> None:
+    now = clock.now
+    monkeypatch.setattr(clock, "now", lambda: now() + timedelta(minutes=minutes))
+    found = {each.id: each.msg for each in run_checks(tags=[Tags.database], databases=["default"])}
+    assert ("edna.W080" in found) == bool(minutes)
+    assert not minutes or "by 3,600 s" in found["edna.W080"] or "by 3,599 s" in found["edna.W080"]
 
 
 # Rights
