@@ -12,6 +12,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from time import perf_counter_ns, process_time_ns
 from typing import Any
@@ -22,6 +23,7 @@ from django.db import connection, models, transaction
 
 from benchmarks.kit.percentiles import percentile
 from benchmarks.kit.servers import private_database
+from benchmarks.timing import interleave
 
 Row = tuple[Any, ...]
 Form = Callable[[type[models.Model], Sequence[Row]], None]
@@ -74,6 +76,10 @@ def measure(form: Form, model: type[models.Model], rows: Sequence[Row]) -> tuple
     return took
 
 
+def sample(taken: list[tuple[float, float]], form: Form, model: type[models.Model], rows: Sequence[Row]) -> None:
+    taken.append(measure(form, model, rows))
+
+
 def compare(sizes: Sequence[int], rounds: int) -> None:
     from apps.lobsters_sim.models import Vote
     from edna.db import rows as raw
@@ -88,9 +94,9 @@ def compare(sizes: Sequence[int], rounds: int) -> None:
             assert len(rows) == size, f"{model._meta.label} has no {size} rows"
             samples: dict[str, list[tuple[float, float]]] = {name: [] for name in FORMS}
             for number in range(rounds + 3):
-                names = list(FORMS)
-                for name in names[number % len(names) :] + names[: number % len(names)]:
-                    samples[name].append(measure(FORMS[name], model, rows))
+                interleave(
+                    number, *(partial(sample, taken, FORMS[name], model, rows) for name, taken in samples.items())
+                )
             for name, taken in samples.items():
                 clock, client = zip(*taken[3:], strict=True)
                 spread = f"{percentile(clock, 5):.2f} / {percentile(clock, 50):.2f}; {percentile(client, 50):.2f}"

@@ -14,6 +14,7 @@ import random
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from time import perf_counter_ns
 
@@ -22,6 +23,7 @@ from django.db import connection, transaction
 
 from benchmarks.kit.percentiles import percentile
 from benchmarks.kit.servers import DATABASES, private_database
+from benchmarks.timing import interleave
 
 #: A row's key, and its new owner.
 Changes = Sequence[tuple[int, int]]
@@ -149,6 +151,10 @@ def measure(form: Form, changes: Changes) -> float:
     return took
 
 
+def sample(taken: list[float], form: Form, changes: Changes) -> None:
+    taken.append(measure(form, changes))
+
+
 def compare(sizes: Sequence[int], rounds: int) -> None:
     forms, drawing = FORMS[connection.vendor], random.Random(2)
     print(f"{connection.vendor}: {THINGS:,} rows, {rounds} rounds, ms at p5 / p50 / p95")
@@ -157,9 +163,7 @@ def compare(sizes: Sequence[int], rounds: int) -> None:
         for number in range(rounds + 3):
             keys = drawing.sample(range(1, THINGS + 1), size)
             changes = [(key, drawing.randint(1, PEOPLE)) for key in keys]
-            names = list(forms)
-            for name in names[number % len(names) :] + names[: number % len(names)]:
-                samples[name].append(measure(forms[name], changes))
+            interleave(number, *(partial(sample, taken, forms[name], changes) for name, taken in samples.items()))
         for name, taken in samples.items():
             spread = " / ".join(f"{percentile(taken[3:], percent):.2f}" for percent in (5, 50, 95))
             print(f"{size:>8,} rows  {name:<34}{spread:>24}", flush=True)

@@ -116,6 +116,21 @@ def test_whoever_is_told_that_rows_are_gone_is_told_the_truth() -> None:
     assert rows_of("attic_stubborn") == before
 
 
+@pytest.mark.only_on("mysql", "postgresql")
+def test_what_does_not_fit_is_refused_without_the_words_of_the_database() -> None:
+    """They quote values, and end up in logs."""
+    bea = enrol()
+    things(bea, 2)
+    with (
+        registering(disguise(Modify(Thing, owner="person", set={"note": "a needle, " * 9}))),
+        pytest.raises(ConstraintRefused, match="does not fit") as refused,
+        transaction.atomic(),
+    ):
+        bea.disguise("attic.leave")
+    assert "needle" not in str(refused.value)
+    assert refused.value.__context__ is None
+
+
 @pytest.fixture
 def members() -> tuple[Member, bytes]:
     """Bea, whom a letter calls BEA, and Carl, who reads it."""

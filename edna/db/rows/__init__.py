@@ -38,13 +38,13 @@ from edna.db.rows.reading import (
     take,
 )
 from edna.db.rows.tables import Row, Table, table_of
-from edna.db.rows.updating import update, update_all
+from edna.db.rows.updating import update, update_each
 from edna.db.rows.writing import (
     can_leave_taken,
     can_send_savepoints,
     check_deferred,
     delete,
-    delete_all,
+    delete_each,
     delete_where,
     in_one_statement,
     insert,
@@ -66,7 +66,7 @@ __all__ = [
     "counting",
     "counts_beyond",
     "delete",
-    "delete_all",
+    "delete_each",
     "delete_where",
     "held_values",
     "holding",
@@ -90,5 +90,5 @@ __all__ = [
     "take",
     "total_bytes",
     "update",
-    "update_all",
+    "update_each",
 ]

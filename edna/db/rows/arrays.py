@@ -22,8 +22,6 @@ from edna.db.rows.tables import Row, Table
 GIVEN: Final = "edna_given"
 #: From so many on an array takes PostgreSQL's client half of what single parameters do; of pairs it is not slower.
 MANY: Final = 20
-
-
 #: Django's own columns for texts.
 _TEXTS: Final = (CharField, TextField, JSONField)
 _OPENING: Final = frozenset("{[(")

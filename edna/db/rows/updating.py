@@ -43,7 +43,7 @@ def update(table: Table, names: Sequence[str], rows: Sequence[Row], *, kept: Col
         return found
 
 
-def update_all(
+def update_each(
     table: Table, names: Sequence[str], rows: Sequence[Row], *, kept: Collection[str] = (), using: str
 ) -> None:
     """`update` of rows that are there, each once.

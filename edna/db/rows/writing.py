@@ -55,15 +55,11 @@ def _head(table: Table, names: Sequence[str], rows: Sequence[Row], connection: B
     if connection.vendor == "postgresql":
         # A column of others' tables may be GENERATED ALWAYS AS IDENTITY.
         return f"{head}OVERRIDING SYSTEM VALUE "
-    if getattr(connection, "mysql_is_mariadb", False) and _has_key_zero(table, names, rows):
+    keys = [names.index(name) for name in table.key_names if name in names]
+    # For zero it would count on instead.
+    if getattr(connection, "mysql_is_mariadb", False) and any(0 in [row[key] for row in rows] for key in keys):
         return f"SET STATEMENT sql_mode = CONCAT(@@sql_mode, ',NO_AUTO_VALUE_ON_ZERO') FOR {head}"
     return head
-
-
-def _has_key_zero(table: Table, names: Sequence[str], rows: Sequence[Row]) -> bool:
-    """For which MariaDB would count on instead."""
-    places = [place for place, name in enumerate(names) if table.field(name) in table.key]
-    return any(type(row[place]) is int and not row[place] for place in places for row in rows)
 
 
 def _given(
@@ -149,7 +145,7 @@ def delete(table: Table, keys: Sequence[Row], *, using: str) -> int:
     return _delete(table, table.key, keys, connection)
 
 
-def delete_all(table: Table, keys: Sequence[Row], *, using: str) -> None:
+def delete_each(table: Table, keys: Sequence[Row], *, using: str) -> None:
     """Delete the rows with these primary keys, all of which are there.
 
     Raises:

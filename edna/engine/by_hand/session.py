@@ -202,7 +202,7 @@ class Session:
         plan = self._mentioning(steps)
         disguising.unlink(steps, using=self._using)
         for step in steps:
-            raw.delete_all(step.table, step.primary_keys(), using=self._using)
+            raw.delete_each(step.table, step.primary_keys(), using=self._using)
             self._done.shared += record_removed(plan, step, [self._done.records])
         self._done.removals += steps
 

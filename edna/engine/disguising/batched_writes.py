@@ -62,5 +62,5 @@ class Writes:
             for table, changes in stage.items():
                 for change in changes:
                     rows = [(*key, *values) for key, values in change.rows.items()]
-                    raw.update_all(table, change.names, rows, kept=change.partial, using=self.using)
+                    raw.update_each(table, change.names, rows, kept=change.partial, using=self.using)
         self._stages = [{}]

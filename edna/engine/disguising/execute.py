@@ -60,7 +60,7 @@ def execute(
         keys = step.primary_keys()
         if former := before.get(step.table.model):
             keys = translated(keys, former)
-        raw.delete_all(step.table, keys, using=using)
+        raw.delete_each(step.table, keys, using=using)
         shared += record_removed(plan, step, records, for_good=for_good)
     return finish(
         plan,
@@ -171,7 +171,7 @@ def unlink(
         ]
         if linked:
             linked = translated(linked, (before or {}).get(step.table.model, {}))
-            raw.update_all(step.table, names, [(*key, *[None] * len(names)) for key in linked], using=using)
+            raw.update_each(step.table, names, [(*key, *[None] * len(names)) for key in linked], using=using)
 
 
 # Bags

@@ -309,7 +309,7 @@ def decorrelate(
     elif name not in step.table.key_names:
         writes.add(step.table, (name,), [(*row[:width], row[-1]) for row in changed])
     elif changed:
-        raw.update_all(step.table, (name,), [(*row[:width], row[-1]) for row in changed], using=using)
+        raw.update_each(step.table, (name,), [(*row[:width], row[-1]) for row in changed], using=using)
     if name in step.table.key_names:
         changed = _under_new_keys(step, name, changed, moved)
     # Of steps that share them, the first one has said so already.

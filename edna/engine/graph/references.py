@@ -44,13 +44,15 @@ def require_same_spelling(
         raise spelled_otherwise(model)
 
 
-def in_another_spelling(target: Table, column: str, values: Collection[Any], *, using: str) -> set[Any]:
-    """Those texts that lead to a row all the same: the database takes some letters for the same, and so do its foreign keys."""
-    return {
-        value
-        for value in values
-        if isinstance(value, str) and raw.read_where(target, (column,), column, [value], lock=False, using=using)
-    }
+def in_another_spelling(
+    target: Table, column: str, values: Collection[Any], there: Collection[Any], *, using: str
+) -> set[Any]:
+    """Those texts that lead to a row which is ``there`` all the same: the database takes some letters for the same, and so do its foreign
+    keys. It is asked about those alone that look alike."""
+    texts = [value for value in values if isinstance(value, str)]
+    folded = {_folded(value) for value in there if isinstance(value, str)} if texts else set()
+    alike = [value for value in texts if _folded(value) in folded]
+    return {value for value in alike if raw.read_where(target, (column,), column, [value], lock=False, using=using)}
 
 
 def _folded(text: str) -> str:

@@ -76,7 +76,7 @@ def with_references(
             if missing or (constrained and not refused):
                 found = raw.read_where(target, (refers_to,), refers_to, list(wanted), lock=False, using=using)
                 there = {value for (value,) in found}
-                there |= in_another_spelling(target, refers_to, wanted - there - away, using=using)
+                there |= in_another_spelling(target, refers_to, wanted - there - away, there, using=using)
                 seen |= there - away
                 # A key without a constraint may point at nothing, but not at a row that is yet to come back.
                 missing = (wanted - there if constrained and not refused else set()) | away
@@ -171,7 +171,7 @@ def write_back(table: Table, names: Sequence[str], rows: list[Row], *, using: st
     free = [row for row in rows if row not in refused] if refused else rows
 
     def write(part: Sequence[Row]) -> None:
-        raw.update_all(table, names, part, using=using)
+        raw.update_each(table, names, part, using=using)
         require_unique_now(table, using=using)
 
     return refused + write_what_fits(write, free, using=using)

@@ -88,7 +88,9 @@ def _restore(
     if progress.rehearsed:
         refused = set(taken(table, column, rows, using=using))
     else:
-        refused = set(write_what_fits(lambda part: raw.update_all(table, column, part, using=using), rows, using=using))
+        refused = set(
+            write_what_fits(lambda part: raw.update_each(table, column, part, using=using), rows, using=using)
+        )
     for row in refused:
         hold(aside, batch, [row], *refusal(table, names, row, using=using, row_exists=True))
     moved = [row for row in rows if row not in refused]
