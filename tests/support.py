@@ -25,7 +25,7 @@ from django.test.utils import CaptureQueriesContext, override_settings
 import edna
 from apps.websubmit.models import Answer, Lecture, Question, User
 from config.database import from_url
-from edna import conf, vouching
+from edna import clock, conf, vouching
 from edna.engine.chunks import disguise as chunks
 from edna.operations.models import AuditCount, AuditEntry
 from edna.store import serverkeys
@@ -230,10 +230,26 @@ def cut_into_chunks(rows: int | None) -> Iterator[None]:
 
 
 def statements(work: Callable[[], Any]) -> list[str]:
-    """The SQL that ``work`` sends, savepoints and the transaction's own statements included."""
+    """The SQL that ``work`` sends, savepoints and the transaction's own statements included; what time it is, the database was asked."""
+    clock.ask(using=connection.alias)
     with CaptureQueriesContext(connection) as captured:
         work()
     return [query["sql"] for query in captured]
+
+
+@contextlib.contextmanager
+def server_clock_set(seconds: float) -> Iterator[None]:
+    """Somebody has set the clock of this server, and not that of the database: so far ahead, or back."""
+    wall = time.time
+
+    def set_clock() -> float:
+        return wall() + seconds
+
+    def now() -> datetime.datetime:
+        return datetime.datetime.fromtimestamp(set_clock(), datetime.UTC)
+
+    with mock.patch("time.time", set_clock), mock.patch("django.utils.timezone.now", now):
+        yield
 
 
 def in_another_process(

@@ -20,13 +20,7 @@ _SECURE_DELETE: Final = re.compile(
     r"pragma\s+(?:\w+\.)?secure_delete\s*(?:=\s*|\(\s*)'?(?:1|on|true|yes)\b", re.IGNORECASE
 )
 _WAITS: Final = {"IMMEDIATE", "EXCLUSIVE"}
-#: Seconds since 1970.
-_TIMES: Final = {
-    "mysql": "SELECT UNIX_TIMESTAMP()",
-    "postgresql": "SELECT EXTRACT(EPOCH FROM clock_timestamp())",
-}
 _CLOCKS_DIFFER_SECONDS: Final = 1
-
 
 _RECIPE: Final = 'docs/howto-shards.md, "Rows that cannot be where the person is"'
 
@@ -256,21 +250,12 @@ def _sqlite_answers(alias: str) -> Iterator[CheckMessage]:
 
 
 def _clocks(alias: str) -> Iterator[CheckMessage]:
-    sql = _TIMES.get(connections[alias].vendor)
-    if sql is None:
-        return  # SQLite has this very clock
-    with connections[alias].cursor() as cursor:
-        began = clock.now().timestamp()
-        cursor.execute(sql)
-        [(there,)] = cursor.fetchall()
-        ended = clock.now().timestamp()
-    # What the question took is no difference.
-    differ = max(began - float(there), float(there) - ended)
+    differ = clock.ask(using=alias).differs
     if differ > _CLOCKS_DIFFER_SECONDS:
         yield Warning(
-            f"The clocks of this server and of the database {alias!r} differ by {differ:,.0f} s. Which disguise of a row lies on top is "
-            "told by the clocks of the servers: where they differ, a reveal may bring back what somebody else has hidden.",
-            hint="Let one NTP server set all clocks, and slowly.",
+            f"The clocks of this server and of the database {alias!r} differ by {differ:,.0f} s. Jobs, codes, sessions and days "
+            "of expiry go by the servers' clocks; which disguise of a row lies on top is told by the database's.",
+            hint="Let one NTP server set all clocks.",
             obj=f"database {alias!r}",
             id="edna.W080",
         )

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from django.db import DataError, IntegrityError
 from django.db.models import Model
 
-from edna import clock, conf, decorrelated_rows, registry, rows_of_others
+from edna import conf, decorrelated_rows, registry, rows_of_others
 from edna.db import transactions
 from edna.engine.bags.capability import Unlocked, require_unlocked
 from edna.engine.books import acts, under_way
@@ -135,7 +135,7 @@ def disguise(
             return others
         if require is not None:
             require(prepared)
-        receipt = disguising.execute(prepared, now=clock.now(), using=using)[0]
+        receipt = disguising.execute(prepared, using=using)[0]
         note()
         return receipt
 
@@ -170,7 +170,7 @@ def disguise_for_good(
         scope = Scope(cls, [target], params=given, using=using, lock=True)
         prepared = planning.build_within(scope, most=None, lock_principals_first=True)
         assert prepared is not None
-        disguising.execute(prepared, now=clock.now(), using=using, for_good=True)
+        disguising.execute(prepared, using=using, for_good=True)
         if operator:
             acts.add("disguise", operator=operator, disguise=cls.name, principals=1, way_back="none")
         return unlocked is not None and erasing.forget_removed(unlocked)

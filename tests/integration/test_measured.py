@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from django.db import OperationalError, connection, transaction
-from django.utils import timezone
 
 import edna
 from apps.websubmit.models import Answer, Question, User
@@ -371,5 +370,5 @@ def test_a_batch_counts_what_the_engine_commits(bea: Student, gauge: Gauge, comm
     """For jobs, which build and execute plans themselves."""
     with commit(), measurements.measuring("batch", DELETE), transaction.atomic():
         plan = edna.plan(DELETE, bea.user)
-        disguising.execute(plan, now=timezone.now(), using="default")
+        disguising.execute(plan, using="default")
     assert gauge.take() == [told("batch", DELETE, principals=1, rows=5)]

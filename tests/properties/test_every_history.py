@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from tests.installed import registering
+from tests.support import server_clock_set
 from tests.zoo.hamlet import Hamlet
 from tests.zoo.histories import Walk
 from tests.zoo.specs import hamlet as specs
@@ -95,6 +96,15 @@ def test_a_history_that_once_ended_otherwise(hamlet: Hamlet, history: str) -> No
     walk = Walk(hamlet, acts, short=acts, one_in=1, beginning=history)
     walk.go()
     assert walk.histories[acts]
+    assert walk.differing == []
+
+
+@pytest.mark.parametrize("first", FIRST)
+def test_a_clock_that_is_set_back_changes_no_history(hamlet: Hamlet, first: str) -> None:
+    """Each act is done with the clock of the server an hour further behind than the one before."""
+    walk = Walk(hamlet, 3, short=2, one_in=10, beginning=first, around=lambda number: server_clock_set(-3600 * number))
+    walk.go()
+    assert walk.histories[3]
     assert walk.differing == []
 
 

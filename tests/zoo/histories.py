@@ -10,6 +10,7 @@ from __future__ import annotations
 import traceback
 from collections import Counter
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,6 +30,8 @@ class Walk:
     beginning: str = ""
     #: Is told how far it has come, and of each history that differs.
     listen: Callable[[str], object] = str
+    #: In what each act is done, by its number.
+    around: Callable[[int], AbstractContextManager[object]] = nullcontext
     histories: Counter[int] = field(default_factory=Counter)
     returns: int = 0
     differing: list[tuple[int, str, str]] = field(default_factory=list)
@@ -48,7 +51,8 @@ class Walk:
                     self.listen(f"... {'; '.join(history)}: {self}")
 
     def go_on(self, act: Act, history: tuple[str, ...], states: tuple[Any, ...]) -> None:
-        act.do()
+        with self.around(len(history)):
+            act.do()
         self.hamlet.everybody_sees_what_they_should()
         if len(history) < self.acts and self.hamlet.state() not in states:
             self.go(history, states)

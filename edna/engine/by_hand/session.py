@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from django.db import IntegrityError
 from django.db.models import ForeignKey, Model
 
-from edna import clock, json_keys, registry, store
+from edna import json_keys, registry, store
 from edna.coverage import Relation, relations_to
 from edna.db import rows as raw
 from edna.db import transactions
@@ -133,10 +133,9 @@ class Session:
         """Write the bags, at the end of the block."""
         if self._blobs:
             self._done.records.diffs.append(blobs.batch_of(self._disguise.name, self._blobs))
-        now = clock.now()
         self._read_entries_again()
         records, shared = [self._done.records], self._done.shared
-        [self._issued] = disguising.finish(self._plan(), records, shared, {}, now=now, using=self._using)
+        [self._issued] = disguising.finish(self._plan(), records, shared, {}, using=self._using)
 
     def _read_entries_again(self) -> None:
         """The block may have disguised or revealed something else meanwhile, and so changed the lists of those concerned."""

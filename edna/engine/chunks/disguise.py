@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeVar
 from django.db import IntegrityError
 from django.db.models import Model
 
-from edna import clock, conf, coverage, registry, store
+from edna import conf, coverage, registry, store
 from edna.db import transactions
 from edna.db.cursors import connection_of
 from edna.db.rows import Row
@@ -254,9 +254,7 @@ class _Disguising:
             self.chunk = under_way.following(first, expected=number, using=self.using)
         if self.overseer is not None and not more_to_come:
             self.overseer.ends()
-        [receipt] = disguising.execute(
-            plan, now=clock.now(), using=self.using, chunks=[self.chunk], more_to_come=more_to_come
-        )
+        [receipt] = disguising.execute(plan, using=self.using, chunks=[self.chunk], more_to_come=more_to_come)
         if self.overseer is not None:
             self.overseer.done(None if more_to_come else receipt)
 

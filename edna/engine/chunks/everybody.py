@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from edna import clock, conf, registry, rows_of_others, store
+from edna import conf, registry, rows_of_others, store
 from edna.db import transactions
 from edna.engine.books import under_way
 from edna.engine.chunks import disguise as chunks
@@ -57,7 +57,7 @@ def disguise_in_one(
         ]
         planning.lock_principals(model, targets, using=using)
         scope = Scope(cls, targets, params=params, using=using, lock=True)
-        receipts += disguising.execute(planning.build(scope), now=clock.now(), using=using)
+        receipts += disguising.execute(planning.build(scope), using=using)
         done.update(part)
         if progress is not None:
             progress(len(receipts), len(references))
@@ -134,7 +134,7 @@ class _Parts:
         plan = plan_for_first(self.cls, targets, params=self.params, divisible=self.divisible, using=self.using)
         if plan is None:
             return _Part(set(), large=targets[0])
-        receipts = disguising.execute(plan, now=clock.now(), using=self.using)
+        receipts = disguising.execute(plan, using=self.using)
         if self.hand_over is not None:
             self.hand_over(receipts)
         waiting = {str(target.entry.reference) for target in targets[len(receipts) :]}

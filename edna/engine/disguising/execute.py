@@ -14,6 +14,7 @@ from dataclasses import replace
 from django.db.models import Model
 
 from edna import conf, registry, store
+from edna.clock import A_MOMENT, moment
 from edna.db import rows as raw
 from edna.db.cursors import connection_of
 from edna.db.rows import Row
@@ -28,7 +29,7 @@ from edna.engine.disguising.row_changes import Moved, translated
 from edna.engine.files import seal
 from edna.engine.graph.order import against_order
 from edna.engine.graph.references import reference_of
-from edna.engine.planning.steps import A_MOMENT, Plan, PlannedStep, Speaking, Target
+from edna.engine.planning.steps import Plan, PlannedStep, Speaking, Target
 from edna.records.bag import Bag, BagKind
 from edna.records.chain import Chunk
 from edna.records.diff import Listed
@@ -39,7 +40,6 @@ from edna.store import Entry
 def execute(
     plan: Plan,
     *,
-    now: datetime.datetime,
     using: str,
     chunks: Sequence[Chunk] = (),
     more_to_come: bool = False,
@@ -67,7 +67,6 @@ def execute(
         records,
         shared,
         moved,
-        now=now,
         using=using,
         chunks=chunks,
         more_to_come=more_to_come,
@@ -81,7 +80,6 @@ def finish(
     shared: Sequence[SharedRows],
     moved: Moved,
     *,
-    now: datetime.datetime,
     using: str,
     chunks: Sequence[Chunk] = (),
     more_to_come: bool = False,
@@ -95,6 +93,7 @@ def finish(
     """
     owners = [owner for target in plan.targets for owner in (target.entry, *target.owners)]
     store.require_sound([*owners, *(other for each in shared for other in each.others)])
+    now = moment(using=using)  # only now are all rows held, so whoever has held one of them before has an earlier one
     expires_on = bucket_of(now.date())
     shared = _with_files(records, shared, for_good=for_good, now=now, expires_on=expires_on, using=using)
     chunks = () if for_good else chunks or _begun(plan, using=using)

@@ -13,7 +13,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from edna import clock, conf, json_keys, shards, store
+from edna import conf, json_keys, shards, store
+from edna.clock import moment
 from edna.crypto.keys import SecretKey, fingerprint
 from edna.crypto.sealing import open_sealed, seal
 from edna.db import rows as raw
@@ -65,7 +66,7 @@ def add(table: Table, where: Mapping[str, Any], new: Mapping[str, Any], *, using
         ServerKeyUnknown
     """
     recipient = _key(serverkeys.signing_key(using=using)).public_key
-    now = clock.now()
+    now = moment(using=using)
     payload = [_VERSION, table.label, table_history.newest(table.model._meta.app_label), now, where, new]
     sealed = seal(values.encode(_placed(payload, using=using)), recipients=(recipient,))
     store.add_replay(sealed, logged_on=now.date(), using=using)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import functools
 import operator
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
@@ -81,10 +80,6 @@ class Target:
     needed: frozenset[bytes] = frozenset()
     #: None where there is no other plan.
     ask_turns: AskTurns | None = field(default=None, repr=False, compare=False)
-
-
-#: By so much, what is told of a change that lies beneath one's own of the same disguise is older than that.
-A_MOMENT: Final = datetime.timedelta(microseconds=1)
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from django.apps import apps
 from django.db.models import Model
 
 from edna import registry
+from edna.clock import A_MOMENT
 from edna.coverage import relation_to_several, same_table
 from edna.db import rows as raw
 from edna.db.rows import Row
@@ -32,7 +33,6 @@ from edna.engine.graph.references import reference_of
 from edna.engine.layers.joint_batches import JointBatch
 from edna.engine.layers.owners import Need, Needs, layers_of_others, needs_of
 from edna.engine.planning.owners import each_of, people, tables_in_common, values_along, values_of
-from edna.engine.planning.steps import A_MOMENT
 from edna.engine.surroundings.current_rows import same_values
 from edna.names_left import takes_off, takes_out
 from edna.records.diff import Modified, Removed, RowBatch

@@ -17,7 +17,7 @@ from typing import Any
 
 from django.db.models import Model
 
-from edna import clock, store
+from edna import store
 from edna.db import transactions
 from edna.engine.books.measurements import measuring
 from edna.engine.chunks import disguise as chunks
@@ -144,7 +144,7 @@ def _disguise(
     # Before the disguise, which takes whoever it removes from all lists, and would count them as skipped.
     store_jobs.delete_items([item.id for item in over], using=using)
     if plan is not None:
-        receipts = disguising.execute(plan, now=clock.now(), using=using, for_good=work.keep_no_way_back)
+        receipts = disguising.execute(plan, using=using, for_good=work.keep_no_way_back)
         for target, receipt in zip(plan.targets, receipts, strict=not work.keep_no_way_back):
             if str(target.entry.reference) in people:
                 mails.append((people[str(target.entry.reference)], receipt))
