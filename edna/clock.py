@@ -30,6 +30,7 @@ _ASKED_AGAIN_SECONDS: Final = 600
 #: So exact an answer is not asked for again, and so little is no setting of a clock.
 _EXACT_SECONDS: Final = 0.002
 _MOST_QUESTIONS: Final = 3
+_EPOCH: Final = datetime.datetime.fromtimestamp(0, datetime.UTC)
 _MICROSECONDS: Final = 1_000_000
 #: By so much, what is told of a change that lies beneath one's own of the same disguise is older than that; no other moment is as near.
 A_MOMENT: Final = datetime.timedelta(microseconds=1)
@@ -94,7 +95,7 @@ def moment(*, using: str) -> datetime.datetime:
     with _lock:
         microseconds = round((time.monotonic() + reading.ahead) * _MICROSECONDS)
         _last_microseconds[using] = microseconds = max(microseconds, _last_microseconds.get(using, 0) + 2)
-    return datetime.datetime.fromtimestamp(0, datetime.UTC) + datetime.timedelta(microseconds=microseconds)
+    return _EPOCH + datetime.timedelta(microseconds=microseconds)
 
 
 def ask(*, using: str) -> Reading:

@@ -31,7 +31,6 @@ from edna import (
     Param,
     Pseudoprincipal,
     Remove,
-    clock,
     conf,
     placeholders,
     registry,
@@ -48,6 +47,7 @@ from edna.models import PrincipalEntry
 from edna.operations.models import LastRun
 from edna.spec import filler
 from tests.policies.parties import Party
+from tests.support import server_clock_set
 from tests.unit.checks_app.models import (
     Agent,
     Band,
@@ -1593,10 +1593,9 @@ def test_table_without_transactions() -> None:
 @pytest.mark.only_on("mysql", "postgresql")
 @pytest.mark.django_db
 @pytest.mark.parametrize("minutes", [-60, 0, 60])
-def test_clocks_that_differ(monkeypatch: pytest.MonkeyPatch, minutes: int) -> None:
-    now = clock.now
-    monkeypatch.setattr(clock, "now", lambda: now() + timedelta(minutes=minutes))
-    found = {each.id: each.msg for each in run_checks(tags=[Tags.database], databases=["default"])}
+def test_clocks_that_differ(minutes: int) -> None:
+    with server_clock_set(60 * minutes):
+        found = {each.id: each.msg for each in run_checks(tags=[Tags.database], databases=["default"])}
     assert ("edna.W080" in found) == bool(minutes)
     assert not minutes or "by 3,600 s" in found["edna.W080"] or "by 3,599 s" in found["edna.W080"]
 
